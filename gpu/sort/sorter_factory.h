@@ -1,0 +1,64 @@
+// Makes the sorter that was asked for, and the report of what was found, measured and chosen.
+#ifndef TIDEMARK_GPU_SORT_SORTER_FACTORY_H_
+#define TIDEMARK_GPU_SORT_SORTER_FACTORY_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/sort/window_sorter.h"
+
+namespace tidemark::sort {
+
+struct SorterOptions {
+  /// "auto", "cpu" or "gl-bitonic".
+  std::string name = "auto";
+  /// Lets `auto` open a software rasteriser (llvmpipe). It costs about 90 MB and never wins, so it
+  /// is off; "gl-bitonic" by name takes a software context where there is no other.
+  bool allow_software_gl = false;
+  /// Time that the measurement at start may take, milliseconds.
+  int measure_budget_ms = 600;
+};
+
+/// One line of the table measured at start.
+struct SorterMeasurement {
+  int key_bits = 0;
+  std::size_t window = 0;
+  std::string sorter;     ///< "cpu", "gl-bitonic"
+  std::string algorithm;  ///< e.g. "vqsort-avx2", "radix-lsd-11", "bitonic-fragment"
+  double keys_per_second = 0;
+  bool chosen = false;
+};
+
+/// The GL context that a GL sorter uses or would use.
+struct GlReport {
+  bool available = false;
+  std::string error;  ///< why there is none: step, error, usual cause; empty when not tried
+  std::string vendor;
+  std::string renderer;
+  std::string version;
+  bool software = false;
+};
+
+struct SorterReport {
+  std::string requested;
+  std::string active;  ///< name of the sorter that sorts
+  std::string reason;  ///< one sentence with the figures that decided it
+  GlReport gl;
+  std::vector<SorterMeasurement> measurements;
+};
+
+struct SorterSelection {
+  std::unique_ptr<WindowSorter> sorter;  ///< never null
+  SorterReport report;
+};
+
+/// Makes the sorter named in `options`. A GL sorter that cannot be had is not an error: the report
+/// says why, and the selection holds the `cpu` sorter.
+/// Errors: throws std::invalid_argument for an unknown name, naming those that exist.
+SorterSelection MakeSorter(const SorterOptions& options);
+
+}  // namespace tidemark::sort
+
+#endif  // TIDEMARK_GPU_SORT_SORTER_FACTORY_H_

@@ -1,0 +1,55 @@
+// The one interface behind which every sorter of Tidemark stands.
+//
+// A request holds up to four windows, one for each channel of an RGBA texel (paper 000, §4: four
+// lists are sorted at once, one in each colour channel). A CPU sorter sorts them one by one; a GPU
+// sorter interleaves them. The result is the same to the bit: each channel ascending, unsigned.
+#ifndef TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
+#define TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tidemark::sort {
+
+/// Windows that one request may hold: one in each channel of an RGBA texel.
+inline constexpr std::size_t kChannels = 4;
+
+/// The windows of one request: 1 to kChannels of them, of any lengths (0 included), not overlapping.
+/// Keys are order-preserving unsigned integers (summaries/key_codec.h maps values to them).
+template <class Key>
+using Channels = std::span<const std::span<Key>>;
+
+/// A sorter could not do its work: a lost context, a driver error, not enough device memory.
+/// The message names the step and the driver's error.
+class SorterError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Thread: every method may be called from any thread, from several at once. A sorter that owns a GL
+/// context runs it on a thread of its own and lets callers wait.
+/// Ownership: the caller's memory is sorted in place and not kept.
+/// Errors: Sort throws SorterError; every channel then still holds the keys that it held, in some
+/// order, so that the caller can sort them elsewhere.
+class WindowSorter {
+ public:
+  WindowSorter() = default;
+  WindowSorter(const WindowSorter&) = delete;
+  WindowSorter& operator=(const WindowSorter&) = delete;
+  virtual ~WindowSorter() = default;
+
+  /// As configured and shown: "cpu", "gl-bitonic", "auto".
+  virtual std::string_view name() const = 0;
+
+  /// Sorts each channel ascending.
+  virtual void Sort(Channels<std::uint32_t> channels) = 0;
+  virtual void Sort(Channels<std::uint64_t> channels) = 0;
+};
+
+}  // namespace tidemark::sort
+
+#endif  // TIDEMARK_GPU_SORT_WINDOW_SORTER_H_

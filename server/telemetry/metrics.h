@@ -1,0 +1,99 @@
+// Every metric of the daemon, in one place: names, help, units, labels.
+//
+// Prometheus conventions: prefix tidemark_, base units, _total for counters; label values come from
+// fixed sets (never a stream's name, a peer's address or any other text from outside).
+#ifndef TIDEMARK_SERVER_TELEMETRY_METRICS_H_
+#define TIDEMARK_SERVER_TELEMETRY_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tidemark::server {
+
+/// Where a batch came from; the `source` label.
+enum class Source { kGrpc, kTcp, kStatsdTcp, kStatsdUdp };
+inline constexpr int kSources = 4;
+std::string_view SourceName(Source source);
+
+/// What one source counts. References stay valid as long as the Metrics.
+struct SourceMetrics {
+  prometheus::Counter& batches;      ///< tidemark_ingest_batches_total{source}
+  prometheus::Counter& values;       ///< tidemark_ingest_values_total{source}
+  prometheus::Counter& bytes;        ///< tidemark_ingest_bytes_total{source}: read from the socket
+  prometheus::Gauge& connections;    ///< tidemark_ingest_connections{source}
+  prometheus::Counter& paused;       ///< tidemark_ingest_paused_total{source}: stopped reading
+};
+
+/// Thread: construction from one thread, everything else from any. Counters are atomic; count a batch
+/// at a time, not a value.
+class Metrics {
+ public:
+  explicit Metrics(std::string_view version);
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  SourceMetrics& source(Source source);
+
+  /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused with an answer
+  /// or, over UDP, counted here only. `reason` from a fixed set: nan, bad_frame, frame_too_large,
+  /// bad_line, bad_name, bad_utf8, type_mismatch, unknown_stream, stream_limit, bad_value,
+  /// item_too_large, shutting_down.
+  prometheus::Counter& Refused(Source source, std::string_view reason);
+  /// tidemark_ingest_dropped_total{source,reason}: UDP datagrams or lines lost: kernel_buffer,
+  /// saturated, truncated.
+  prometheus::Counter& Dropped(Source source, std::string_view reason);
+  /// tidemark_statsd_lines_total{source,kind}: counter, gauge, timer, histogram, distribution, set,
+  /// event, service_check.
+  prometheus::Counter& StatsdLines(Source source, std::string_view kind);
+
+  /// tidemark_queue_depth{queue} and tidemark_queue_limit{queue}.
+  prometheus::Gauge& QueueDepth(std::string_view queue);
+  prometheus::Gauge& QueueLimit(std::string_view queue);
+
+  /// tidemark_sort_seconds{sorter}: one request of up to four windows.
+  prometheus::Histogram& SortSeconds(std::string_view sorter);
+  /// tidemark_sort_keys_total{sorter}.
+  prometheus::Counter& SortKeys(std::string_view sorter);
+  /// tidemark_query_seconds{method}.
+  prometheus::Histogram& QuerySeconds(std::string_view method);
+  /// tidemark_query_errors_total{method,code}; code as gRPC names it.
+  prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
+  /// tidemark_http_requests_total{path,code}; path only if known, else "other".
+  prometheus::Counter& HttpRequests(std::string_view path, int code);
+  /// tidemark_sorter_info{requested,active,renderer} = 1.
+  void SetSorterInfo(std::string_view requested, std::string_view active,
+                     std::string_view renderer);
+
+  prometheus::Counter& windows_sorted();         ///< tidemark_windows_sorted_total
+  prometheus::Histogram& window_fill();          ///< tidemark_window_fill_keys: keys of a full window
+  prometheus::Histogram& merge_seconds();        ///< tidemark_merge_seconds: sample and merge, a window
+  prometheus::Counter& sorter_failures();        ///< tidemark_sorter_failures_total
+  prometheus::Gauge& streams();                  ///< tidemark_streams
+  prometheus::Gauge& summary_bytes();            ///< tidemark_summary_bytes
+  prometheus::Gauge& window_bytes();             ///< tidemark_window_bytes: open windows and queued ones
+  prometheus::Gauge& dictionary_bytes();         ///< tidemark_dictionary_bytes
+  prometheus::Gauge& subscribers();              ///< tidemark_subscribers
+  prometheus::Counter& subscription_answers();   ///< tidemark_subscription_answers_total
+  prometheus::Counter& subscription_skipped();   ///< tidemark_subscription_skipped_total
+  prometheus::Counter& config_reloads(bool ok);  ///< tidemark_config_reloads_total{result}
+
+  /// The exposition, text format 0.0.4.
+  std::string Serialize() const;
+  prometheus::Registry& registry();
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_TELEMETRY_METRICS_H_

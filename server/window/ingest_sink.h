@@ -1,0 +1,111 @@
+// What the ingest protocols hand their batches to: the pipeline behind, seen from its front.
+//
+// Flow control: Append never blocks and always takes the batch in. A source asks saturated() after
+// each batch; while it is true it stops reading and has itself called back by WhenReady. A source may
+// so overshoot the limit by one batch, which bounds the whole by limit + sources x largest batch.
+// UDP, which cannot be slowed, counts what it drops instead.
+#ifndef TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
+#define TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tidemark::server {
+
+/// What the values of a stream are. The numbers are those of tidemark.v1.ValueType and of the framed
+/// TCP protocol.
+enum class ValueType : std::uint8_t {
+  kFloat64 = 1,
+  kFloat32 = 2,
+  kInt64 = 3,
+  kUint64 = 4,
+  kUint32 = 5,
+  kIpv4 = 6,
+  kString = 7,
+};
+
+/// Bytes of one packed value; 0 for strings.
+constexpr std::size_t PackedBytes(ValueType type) {
+  switch (type) {
+    case ValueType::kFloat64:
+    case ValueType::kInt64:
+    case ValueType::kUint64:
+      return 8;
+    case ValueType::kFloat32:
+    case ValueType::kUint32:
+    case ValueType::kIpv4:
+      return 4;
+    case ValueType::kString:
+      return 0;
+  }
+  return 0;
+}
+
+/// "float64", "ipv4", ...; and back (nullopt for an unknown name).
+std::string_view ValueTypeName(ValueType type);
+std::optional<ValueType> ParseValueType(std::string_view name);
+/// From the number used on the wire; nullopt for a number that names no type.
+std::optional<ValueType> ValueTypeFromNumber(std::uint32_t number);
+
+/// Microseconds since 1970 at which a batch was taken in. Passed in, never read inside: a replay with
+/// the recorded times makes the same windows.
+using RecordedTime = std::int64_t;
+
+class Stream;
+/// A stream stays usable while a handle to it lives; after its deletion Append answers NOT_FOUND.
+using StreamHandle = std::shared_ptr<Stream>;
+
+struct AppendResult {
+  absl::Status status;         ///< not OK: nothing was taken in
+  std::uint64_t accepted = 0;  ///< values that are part of n from now on
+  std::uint64_t refused = 0;   ///< NaN
+};
+
+/// Thread: every method from any thread. Lifetime: outlives every ingest source.
+class IngestSink {
+ public:
+  virtual ~IngestSink() = default;
+
+  /// Finds the stream, or creates it with configured defaults and `type` (nullopt: the configured
+  /// default type). Errors: INVALID_ARGUMENT for a bad name (empty, too long, not UTF-8, control
+  /// characters), FAILED_PRECONDITION if it exists with another type than `type`,
+  /// RESOURCE_EXHAUSTED at the configured number of streams.
+  virtual absl::StatusOr<StreamHandle> Open(std::string_view name, std::optional<ValueType> type) = 0;
+
+  virtual ValueType TypeOf(const StreamHandle& stream) const = 0;
+
+  /// Packed little-endian values of the stream's own type; need not be aligned.
+  /// Errors: INVALID_ARGUMENT if the size is no multiple of the value's, NOT_FOUND if deleted.
+  virtual AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
+                                    RecordedTime time) = 0;
+
+  /// Numbers read from text (StatsD, CSV). Floating streams take them rounded to their precision;
+  /// integer streams take whole numbers in range, and the whole batch is refused with
+  /// INVALID_ARGUMENT otherwise; FAILED_PRECONDITION for strings and addresses.
+  virtual AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
+                                     RecordedTime time) = 0;
+
+  /// Items of a string stream. Errors: FAILED_PRECONDITION for other streams, INVALID_ARGUMENT for
+  /// an item that is longer than the limit or not UTF-8 (the whole batch is then refused).
+  virtual AppendResult AppendStrings(const StreamHandle& stream,
+                                     std::span<const std::string_view> values,
+                                     RecordedTime time) = 0;
+
+  /// The stages behind are full: stop reading until WhenReady calls back.
+  virtual bool saturated() const = 0;
+  /// Calls `resume` once, from a thread of the pipeline or at once from this one, when there is room
+  /// again, or when the pipeline shuts down. `resume` must be cheap: post to your own executor.
+  virtual void WhenReady(std::function<void()> resume) = 0;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
