@@ -1,0 +1,149 @@
+// Every setting of the daemon, with its default. Light on purpose: neither the TOML nor the command
+// line library is seen here.
+//
+// A setting has one name in three forms, listed in settings.cc:
+//   file         limits.max_streams = 100000      (table and key, TOML)
+//   environment  TIDEMARK_MAX_STREAMS=100000      (TIDEMARK_ and the flag in capitals)
+//   flag         --max-streams 100000
+// Flags win over the environment, the environment over the file, the file over the defaults here.
+#ifndef TIDEMARK_SERVER_CONFIG_CONFIG_H_
+#define TIDEMARK_SERVER_CONFIG_CONFIG_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/config/host_port.h"
+
+namespace tidemark::server {
+
+struct Config {
+  /// Where the daemon listens; nullopt (written "off"): that protocol is not served.
+  struct Listen {
+    std::optional<HostPort> grpc = HostPort{"127.0.0.1", 7070};
+    std::optional<HostPort> tcp = HostPort{"127.0.0.1", 7071};
+    std::optional<HostPort> http = HostPort{"127.0.0.1", 7072};
+    /// UDP and TCP, the same port for both.
+    std::optional<HostPort> statsd = HostPort{"127.0.0.1", 8125};
+    friend bool operator==(const Listen&, const Listen&) = default;
+  };
+
+  struct Daemon {
+    /// A folder that must exist and be writable; empty: none. Nothing durable is kept in it yet.
+    std::string data_dir;
+    /// Once ready, the ports in use are written here as one JSON object; empty: nowhere.
+    std::string ports_file;
+    /// What a SIGTERM leaves for draining before the process ends anyway.
+    std::uint64_t shutdown_deadline_s = 10;
+    friend bool operator==(const Daemon&, const Daemon&) = default;
+  };
+
+  struct Log {
+    std::string level = "info";   ///< debug, info, warn, error
+    std::string format = "auto";  ///< text, json; auto: text on a terminal, json elsewhere
+    friend bool operator==(const Log&, const Log&) = default;
+  };
+
+  struct Sort {
+    std::string sorter = "auto";  ///< auto, cpu, gl-bitonic
+    /// Threads that sort and summarise; 0: as many as the machine has cores.
+    std::uint64_t workers = 0;
+    /// Lets `auto` open a software rasteriser: about 90 MB, never the fastest.
+    bool allow_software_gl = false;
+    /// Time that `auto` may spend at start on finding the fastest sorter.
+    std::uint64_t measure_budget_ms = 600;
+    friend bool operator==(const Sort&, const Sort&) = default;
+  };
+
+  /// What a stream gets that is created without saying so. See proto/tidemark/v1/streams.proto.
+  struct Streams {
+    std::string type = "float64";  ///< as ValueTypeName() writes it
+    double quantile_epsilon = 0.001;
+    double frequency_epsilon = 0.0001;
+    friend bool operator==(const Streams&, const Streams&) = default;
+  };
+
+  /// Keys of one window: powers of two, min <= max. A stream starts at min and grows with its rate.
+  struct Window {
+    std::uint64_t min_capacity = std::uint64_t{1} << 8;
+    std::uint64_t max_capacity = std::uint64_t{1} << 18;
+    friend bool operator==(const Window&, const Window&) = default;
+  };
+
+  struct Ingest {
+    /// Threads that read sockets; 0: as many as the machine has cores, 4 at most.
+    std::uint64_t io_threads = 0;
+    /// Keys of full windows that may wait for a sorter before sources are told to stop reading.
+    std::uint64_t max_pending_keys = std::uint64_t{1} << 21;
+    /// Asked of the kernel for the StatsD socket. 32 MiB held 10 million lines/s without loss where
+    /// the default of 208 KiB lost more than half.
+    std::uint64_t udp_receive_buffer_bytes = std::uint64_t{32} << 20;
+    friend bool operator==(const Ingest&, const Ingest&) = default;
+  };
+
+  /// Each bounds memory that a client could otherwise make the daemon take.
+  struct Limits {
+    std::uint64_t max_streams = 100'000;
+    std::uint64_t max_name_bytes = 512;
+    std::uint64_t max_batch_bytes = std::uint64_t{4} << 20;
+    std::uint64_t max_item_bytes = 1024;
+    /// Open connections of each protocol.
+    std::uint64_t max_connections = 1000;
+    std::uint64_t max_subscriptions = 1000;
+    /// An ingest connection that has sent nothing for so long is closed; 0: never.
+    std::uint64_t idle_timeout_s = 600;
+    /// An HTTP connection must send its whole request, or its next one, within this time.
+    std::uint64_t http_timeout_s = 30;
+    friend bool operator==(const Limits&, const Limits&) = default;
+  };
+
+  Listen listen;
+  Daemon daemon;
+  Log log;
+  Sort sort;
+  Streams streams;
+  Window window;
+  Ingest ingest;
+  Limits limits;
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+/// As std::getenv: the value of an environment variable, nullptr if it is not set.
+using EnvLookup = std::function<const char*(const char* name)>;
+
+/// What the command line asks for.
+struct ParsedArgs {
+  enum class Action {
+    kRun,           ///< run the daemon with `config`
+    kPrintAndExit,  ///< --help, --version, --check-config: print `text` on stdout, exit with
+                    ///< `exit_code`
+  };
+  Action action = Action::kRun;
+  Config config;
+  std::string text;
+  int exit_code = 0;
+};
+
+/// Reads flags, environment and the file named by --config or TIDEMARK_CONFIG, and checks the
+/// whole: ranges, settings that contradict each other, the data folder (by writing a file into it).
+/// Calling it again with the same arguments is how a reload reads the settings anew.
+/// Errors: INVALID_ARGUMENT; the message has one line for each fault, each naming where it is
+/// (`tidemark.toml:12:3:`, `TIDEMARK_GRPC:`, `--grpc:`), what is wrong and what was expected.
+/// main() prints it to stderr and exits with 2.
+absl::StatusOr<ParsedArgs> ParseCommandLine(int argc, const char* const* argv,
+                                            const EnvLookup& env);
+
+/// Reads TOML text over `config`. `file` is only for messages. Keys that do not exist are errors.
+/// Errors: INVALID_ARGUMENT, one line for each fault; `config` is then unchanged.
+absl::Status ApplyToml(std::string_view text, std::string_view file, Config& config);
+
+/// The whole configuration as TOML that ApplyToml reads back to the same value.
+std::string ToToml(const Config& config);
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_CONFIG_CONFIG_H_
