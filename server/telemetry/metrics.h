@@ -24,15 +24,21 @@ std::string_view SourceName(Source source);
 
 /// What one source counts. References stay valid as long as the Metrics.
 struct SourceMetrics {
-  prometheus::Counter& batches;      ///< tidemark_ingest_batches_total{source}
-  prometheus::Counter& values;       ///< tidemark_ingest_values_total{source}
-  prometheus::Counter& bytes;        ///< tidemark_ingest_bytes_total{source}: read from the socket
-  prometheus::Gauge& connections;    ///< tidemark_ingest_connections{source}
-  prometheus::Counter& paused;       ///< tidemark_ingest_paused_total{source}: stopped reading
+  prometheus::Counter& batches;    ///< tidemark_ingest_batches_total{source}
+  prometheus::Counter& values;     ///< tidemark_ingest_values_total{source}
+  prometheus::Counter& bytes;      ///< tidemark_ingest_bytes_total{source}: read from the socket
+  prometheus::Gauge& connections;  ///< tidemark_ingest_connections{source}
+  prometheus::Counter& paused;     ///< tidemark_ingest_paused_total{source}: stopped reading
+  /// tidemark_ingest_connections_refused_total{source}: at the limit of connections.
+  prometheus::Counter& connections_refused;
+  /// tidemark_ingest_connections_idle_closed_total{source}: nothing arrived for the idle timeout.
+  prometheus::Counter& idle_closed;
 };
 
-/// Thread: construction from one thread, everything else from any. Counters are atomic; count a batch
-/// at a time, not a value.
+/// Thread: construction from one thread, everything else from any. Counters are atomic; count a
+/// batch at a time, not a value. Methods that take labels look them up under a shared lock: hot
+/// paths call them once and keep the reference, which stays valid as long as the Metrics. Nothing
+/// throws after construction but std::bad_alloc.
 class Metrics {
  public:
   explicit Metrics(std::string_view version);
@@ -47,12 +53,15 @@ class Metrics {
   /// bad_line, bad_name, bad_utf8, type_mismatch, unknown_stream, stream_limit, bad_value,
   /// item_too_large, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
-  /// tidemark_ingest_dropped_total{source,reason}: UDP datagrams or lines lost: kernel_buffer,
-  /// saturated, truncated.
+  /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
+  /// truncated.
   prometheus::Counter& Dropped(Source source, std::string_view reason);
   /// tidemark_statsd_lines_total{source,kind}: counter, gauge, timer, histogram, distribution, set,
-  /// event, service_check.
+  /// event, service_check. Well-formed lines only; the others are in Refused.
   prometheus::Counter& StatsdLines(Source source, std::string_view kind);
+  /// tidemark_statsd_fields_ignored_total{source}: container ids, timestamps and other DogStatsD
+  /// fields that do not change what is taken in.
+  prometheus::Counter& StatsdFieldsIgnored(Source source);
 
   /// tidemark_queue_depth{queue} and tidemark_queue_limit{queue}.
   prometheus::Gauge& QueueDepth(std::string_view queue);
@@ -72,15 +81,15 @@ class Metrics {
   void SetSorterInfo(std::string_view requested, std::string_view active,
                      std::string_view renderer);
 
-  prometheus::Counter& windows_sorted();         ///< tidemark_windows_sorted_total
-  prometheus::Histogram& window_fill();          ///< tidemark_window_fill_keys: keys of a full window
-  prometheus::Histogram& merge_seconds();        ///< tidemark_merge_seconds: sample and merge, a window
-  prometheus::Counter& sorter_failures();        ///< tidemark_sorter_failures_total
-  prometheus::Gauge& streams();                  ///< tidemark_streams
-  prometheus::Gauge& summary_bytes();            ///< tidemark_summary_bytes
-  prometheus::Gauge& window_bytes();             ///< tidemark_window_bytes: open windows and queued ones
-  prometheus::Gauge& dictionary_bytes();         ///< tidemark_dictionary_bytes
-  prometheus::Gauge& subscribers();              ///< tidemark_subscribers
+  prometheus::Counter& windows_sorted();   ///< tidemark_windows_sorted_total
+  prometheus::Histogram& window_fill();    ///< tidemark_window_fill_keys: keys of a full window
+  prometheus::Histogram& merge_seconds();  ///< tidemark_merge_seconds: sample and merge, a window
+  prometheus::Counter& sorter_failures();  ///< tidemark_sorter_failures_total
+  prometheus::Gauge& streams();            ///< tidemark_streams
+  prometheus::Gauge& summary_bytes();     ///< tidemark_summaries_bytes (promtool forbids "summary")
+  prometheus::Gauge& window_bytes();      ///< tidemark_window_bytes: open windows and queued ones
+  prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes
+  prometheus::Gauge& subscribers();       ///< tidemark_subscribers
   prometheus::Counter& subscription_answers();   ///< tidemark_subscription_answers_total
   prometheus::Counter& subscription_skipped();   ///< tidemark_subscription_skipped_total
   prometheus::Counter& config_reloads(bool ok);  ///< tidemark_config_reloads_total{result}
