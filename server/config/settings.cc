@@ -1,0 +1,366 @@
+#include "server/config/settings.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+
+namespace tidemark::server {
+namespace {
+
+// The member that a line of the table sets; the table stays a constant.
+#define TIDEMARK_FIELD(member) [](Config& c) -> SettingField { return &c.member; }
+
+// The widest ranges in which the daemon was thought through; an order of magnitude beyond any use
+// that the limits were made for, small enough that their products stay below 2^63.
+constexpr double kKiB = 1024;
+constexpr double kMiB = 1024 * kKiB;
+constexpr double kGiB = 1024 * kMiB;
+constexpr double kDay = 86400;
+
+constexpr std::array kSettings = {
+    Setting{"listen", "grpc", "grpc", TIDEMARK_FIELD(listen.grpc),
+            "gRPC: ingest, queries, streams"},
+    Setting{"listen", "tcp", "tcp", TIDEMARK_FIELD(listen.tcp), "framed TCP ingest"},
+    Setting{"listen", "http", "http", TIDEMARK_FIELD(listen.http), "/metrics, health, reload"},
+    Setting{"listen", "statsd", "statsd", TIDEMARK_FIELD(listen.statsd),
+            "StatsD lines, UDP and TCP"},
+    Setting{"daemon", "data_dir", "data-dir", TIDEMARK_FIELD(daemon.data_dir),
+            "an existing folder that can be written"},
+    Setting{"daemon", "ports_file", "ports-file", TIDEMARK_FIELD(daemon.ports_file),
+            "once ready, the ports in use are written here as JSON"},
+    Setting{"daemon", "shutdown_deadline_s", "shutdown-deadline-s",
+            TIDEMARK_FIELD(daemon.shutdown_deadline_s), "time for draining after SIGTERM", 1, 3600},
+    Setting{"log", "level", "log-level", TIDEMARK_FIELD(log.level), "least level that is logged", 0,
+            0, false, "debug info warn error"},
+    Setting{"log", "format", "log-format", TIDEMARK_FIELD(log.format),
+            "auto: text on a terminal, json elsewhere", 0, 0, false, "auto text json"},
+    Setting{"sort", "sorter", "sorter", TIDEMARK_FIELD(sort.sorter), "what sorts the windows", 0, 0,
+            false, "auto cpu gl-bitonic"},
+    Setting{"sort", "workers", "sort-workers", TIDEMARK_FIELD(sort.workers),
+            "threads that sort and summarise; 0: one a core", 0, 1024},
+    Setting{"sort", "allow_software_gl", "allow-software-gl",
+            TIDEMARK_FIELD(sort.allow_software_gl),
+            "let auto open a software rasteriser (90 MB, never the fastest)"},
+    Setting{"sort", "measure_budget_ms", "measure-budget-ms",
+            TIDEMARK_FIELD(sort.measure_budget_ms), "time for measuring sorters at start", 10,
+            60'000},
+    Setting{"streams", "type", "stream-type", TIDEMARK_FIELD(streams.type),
+            "values of a stream created on first use", 0, 0, false,
+            "float64 float32 int64 uint64 uint32 ipv4 string"},
+    Setting{"streams", "quantile_epsilon", "quantile-epsilon",
+            TIDEMARK_FIELD(streams.quantile_epsilon), "largest rank error, as a share of n", 1e-6,
+            0.5},
+    Setting{"streams", "frequency_epsilon", "frequency-epsilon",
+            TIDEMARK_FIELD(streams.frequency_epsilon), "largest count error, as a share of n", 1e-6,
+            0.5},
+    Setting{"window", "min_capacity", "window-min", TIDEMARK_FIELD(window.min_capacity),
+            "keys of a quiet stream's window", 16, 1 << 20, true},
+    Setting{"window", "max_capacity", "window-max", TIDEMARK_FIELD(window.max_capacity),
+            "keys of a busy stream's window", 16, 1 << 20, true},
+    Setting{"ingest", "io_threads", "io-threads", TIDEMARK_FIELD(ingest.io_threads),
+            "threads that read sockets; 0: one a core, at most 4", 0, 256},
+    Setting{"ingest", "max_pending_keys", "max-pending-keys",
+            TIDEMARK_FIELD(ingest.max_pending_keys),
+            "keys waiting for a sorter before senders wait", 1 << 10, kGiB},
+    Setting{"ingest", "udp_receive_buffer_bytes", "udp-receive-buffer-bytes",
+            TIDEMARK_FIELD(ingest.udp_receive_buffer_bytes), "asked of the kernel for StatsD",
+            4 * kKiB, kGiB},
+    Setting{"limits", "max_streams", "max-streams", TIDEMARK_FIELD(limits.max_streams),
+            "streams that may exist", 1, 10'000'000},
+    Setting{"limits", "max_name_bytes", "max-name-bytes", TIDEMARK_FIELD(limits.max_name_bytes),
+            "bytes of a stream's name", 1, 4096},
+    Setting{"limits", "max_batch_bytes", "max-batch-bytes", TIDEMARK_FIELD(limits.max_batch_bytes),
+            "bytes of one batch or message", 4 * kKiB, 64 * kMiB},
+    Setting{"limits", "max_item_bytes", "max-item-bytes", TIDEMARK_FIELD(limits.max_item_bytes),
+            "bytes of one string item", 1, 64 * kKiB},
+    Setting{"limits", "max_connections", "max-connections", TIDEMARK_FIELD(limits.max_connections),
+            "open connections of each protocol", 1, 1'000'000},
+    Setting{"limits", "max_subscriptions", "max-subscriptions",
+            TIDEMARK_FIELD(limits.max_subscriptions), "open continuous queries", 1, 1'000'000},
+    Setting{"limits", "idle_timeout_s", "idle-timeout-s", TIDEMARK_FIELD(limits.idle_timeout_s),
+            "a silent ingest connection is closed after this; 0: never", 0, 30 * kDay},
+    Setting{"limits", "http_timeout_s", "http-timeout-s", TIDEMARK_FIELD(limits.http_timeout_s),
+            "an HTTP request must be complete within this", 1, 3600},
+};
+
+#undef TIDEMARK_FIELD
+
+std::string KindOf(const Scalar& value) {
+  struct Visitor {
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }
+    std::string operator()(double v) const { return fmt::format("{}", v); }
+    std::string operator()(const std::string& v) const { return Quote(v); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+std::string Expected(std::string_view what, const Scalar& value) {
+  return fmt::format("expected {}, not {}", what, KindOf(value));
+}
+
+std::string AssignTo(const Setting&, bool* field, const Scalar& value) {
+  if (const bool* v = std::get_if<bool>(&value)) {
+    *field = *v;
+    return "";
+  }
+  return Expected("true or false", value);
+}
+
+std::string AssignTo(const Setting& setting, std::uint64_t* field, const Scalar& value) {
+  const auto* v = std::get_if<std::int64_t>(&value);
+  const std::string what = fmt::format(
+      "{}{} to {}", setting.power_of_two ? "a power of two from " : "a whole number from ",
+      static_cast<std::uint64_t>(setting.min), static_cast<std::uint64_t>(setting.max));
+  if (v == nullptr || *v < 0 || static_cast<double>(*v) < setting.min ||
+      static_cast<double>(*v) > setting.max ||
+      (setting.power_of_two && !std::has_single_bit(static_cast<std::uint64_t>(*v)))) {
+    return Expected(what, value);
+  }
+  *field = static_cast<std::uint64_t>(*v);
+  return "";
+}
+
+std::string AssignTo(const Setting& setting, double* field, const Scalar& value) {
+  double number = std::nan("");
+  if (const auto* v = std::get_if<double>(&value)) number = *v;
+  if (const auto* v = std::get_if<std::int64_t>(&value)) number = static_cast<double>(*v);
+  if (!(number >= setting.min && number <= setting.max)) {
+    return Expected(fmt::format("a number from {} to {}", setting.min, setting.max), value);
+  }
+  *field = number;
+  return "";
+}
+
+std::string AssignTo(const Setting& setting, std::string* field, const Scalar& value) {
+  const auto* v = std::get_if<std::string>(&value);
+  if (v == nullptr) return Expected("text", value);
+  if (setting.choices.empty()) {
+    // Both settings of this kind are paths; the system calls end a path at the first NUL.
+    if (v->find('\0') != std::string::npos) return Expected("text without NUL", value);
+    *field = *v;
+    return "";
+  }
+  const std::vector<std::string> choices = absl::StrSplit(std::string(setting.choices), ' ');
+  if (std::find(choices.begin(), choices.end(), *v) == choices.end()) {
+    return fmt::format(
+        "{}{}",
+        Expected(fmt::format("one of {}",
+                             absl::StrReplaceAll(std::string(setting.choices), {{" ", ", "}})),
+                 value),
+        Suggest(*v, choices));
+  }
+  *field = *v;
+  return "";
+}
+
+std::string AssignTo(const Setting&, std::optional<HostPort>* field, const Scalar& value) {
+  const auto* v = std::get_if<std::string>(&value);
+  if (v == nullptr) return Expected("\"HOST:PORT\" or \"off\"", value);
+  if (*v == "off") {
+    field->reset();
+    return "";
+  }
+  absl::StatusOr<HostPort> parsed = ParseHostPort(*v);
+  if (!parsed.ok()) return std::string(parsed.status().message());
+  *field = *std::move(parsed);
+  return "";
+}
+
+/// The value that `text` stands for in a setting whose member is of the given type; text that does
+/// not read as that type stays text, which Assign then refuses with its own words.
+Scalar Read(const bool*, std::string_view text) {
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  return std::string(text);
+}
+Scalar Read(const std::uint64_t*, std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stop == end) return number;
+  return std::string(text);
+}
+Scalar Read(const double*, std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stop == end) return number;
+  return std::string(text);
+}
+Scalar Read(const std::string*, std::string_view text) { return std::string(text); }
+Scalar Read(const std::optional<HostPort>*, std::string_view text) { return std::string(text); }
+
+std::string TomlString(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += fmt::format("\\{}", c);
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\u{:04x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string TomlNumber(double value) {
+  std::string text = fmt::format("{}", value);  // the shortest form that reads back the same
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+/// Number of insertions, deletions and replacements between two words.
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+    }
+  }
+  return row[b.size()];
+}
+
+/// "" if a file can be made in the folder. Made and removed, because permission bits alone do not
+/// tell: root passes them, and a read-only file system does not show in them.
+std::string CheckWritableFolder(const std::string& folder) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0) return std::strerror(errno);
+  if (!S_ISDIR(info.st_mode)) return "it is not a folder";
+  std::string path = folder + "/.tidemark-write-test-XXXXXX";
+  const int file = ::mkstemp(path.data());
+  if (file < 0) return std::strerror(errno);
+  ::close(file);
+  ::unlink(path.c_str());
+  return "";
+}
+
+}  // namespace
+
+std::string Setting::Name() const { return fmt::format("{}.{}", table, key); }
+
+std::string Setting::EnvName() const {
+  return fmt::format("TIDEMARK_{}",
+                     absl::AsciiStrToUpper(absl::StrReplaceAll(std::string(flag), {{"-", "_"}})));
+}
+
+std::span<const Setting> Settings() { return kSettings; }
+
+std::string Quote(std::string_view text) {
+  // Long enough for any path or address that an operator would recognise.
+  constexpr std::size_t kMaxBytes = 200;
+  const bool cut = text.size() > kMaxBytes;
+  return fmt::format("\"{}{}\"", absl::Utf8SafeCEscape(std::string(text.substr(0, kMaxBytes))),
+                     cut ? "..." : "");
+}
+
+std::string Suggest(std::string_view unknown, std::span<const std::string> known) {
+  // Longer words are no typing errors, and the distance costs their product.
+  constexpr std::size_t kMaxBytes = 64;
+  if (unknown.size() > kMaxBytes) return "";
+  std::size_t best = std::string_view::npos;
+  std::string_view name;
+  for (const std::string& candidate : known) {
+    std::size_t distance = EditDistance(unknown, candidate);
+    // The bare key of "table.key" is as good: the table was forgotten or mistaken.
+    if (const std::size_t dot = candidate.find('.'); dot != std::string::npos) {
+      distance = std::min(distance, EditDistance(unknown.substr(unknown.find('.') + 1),
+                                                 std::string_view(candidate).substr(dot + 1)));
+    }
+    if (distance < best) {
+      best = distance;
+      name = candidate;
+    }
+  }
+  // One mistake in three letters still reads as a mistake.
+  if (name.empty() || best > std::max<std::size_t>(1, unknown.size() / 3)) return "";
+  return fmt::format(" (did you mean \"{}\"?)", name);
+}
+
+std::string Assign(const Setting& setting, const Scalar& value, Config& config) {
+  return std::visit([&](auto* field) { return AssignTo(setting, field, value); },
+                    setting.field(config));
+}
+
+std::string AssignText(const Setting& setting, std::string_view text, Config& config) {
+  return std::visit([&](auto* field) { return AssignTo(setting, field, Read(field, text)); },
+                    setting.field(config));
+}
+
+std::string FormatValue(const Setting& setting, const Config& config) {
+  struct Visitor {
+    std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
+    std::string operator()(const std::uint64_t* v) const { return fmt::format("{}", *v); }
+    std::string operator()(const double* v) const { return TomlNumber(*v); }
+    std::string operator()(const std::string* v) const { return TomlString(*v); }
+    std::string operator()(const std::optional<HostPort>* v) const {
+      return TomlString(v->has_value() ? (*v)->ToString() : "off");
+    }
+  };
+  Config copy = config;
+  return std::visit(Visitor{}, setting.field(copy));
+}
+
+std::string CheckWhole(const Config& config) {
+  std::vector<std::string> faults;
+  if (config.window.min_capacity > config.window.max_capacity) {
+    faults.push_back(fmt::format("window.min_capacity ({}) is larger than window.max_capacity ({})",
+                                 config.window.min_capacity, config.window.max_capacity));
+  }
+  if (config.limits.max_item_bytes > config.limits.max_batch_bytes) {
+    faults.push_back(
+        fmt::format("limits.max_item_bytes ({}) is larger than limits.max_batch_bytes ({})",
+                    config.limits.max_item_bytes, config.limits.max_batch_bytes));
+  }
+  const struct {
+    std::string_view name;
+    const std::optional<HostPort>& address;
+  } tcp_listeners[] = {{"listen.grpc", config.listen.grpc},
+                       {"listen.tcp", config.listen.tcp},
+                       {"listen.http", config.listen.http},
+                       {"listen.statsd", config.listen.statsd}};
+  for (std::size_t i = 0; i < std::size(tcp_listeners); ++i) {
+    for (std::size_t j = i + 1; j < std::size(tcp_listeners); ++j) {
+      const auto& a = tcp_listeners[i];
+      const auto& b = tcp_listeners[j];
+      if (a.address.has_value() && a.address->port != 0 && a.address == b.address) {
+        faults.push_back(
+            fmt::format("{} and {} are both {}", a.name, b.name, a.address->ToString()));
+      }
+    }
+  }
+  if (!config.daemon.data_dir.empty()) {
+    if (const std::string why = CheckWritableFolder(config.daemon.data_dir); !why.empty()) {
+      faults.push_back(fmt::format("daemon.data_dir: the folder {} cannot be written: {}",
+                                   Quote(config.daemon.data_dir), why));
+    }
+  }
+  std::string all;
+  for (const std::string& fault : faults)
+    all += fmt::format("{}{}", all.empty() ? "" : "\n", fault);
+  return all;
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,206 @@
+// Flags over environment over file; printing commands; faults of each source.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "server/config/config.h"
+#include "server/config/settings.h"
+
+namespace tidemark::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Environment = std::map<std::string, std::string>;
+
+class CommandLine : public ::testing::Test {
+ protected:
+  CommandLine() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tidemark-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~CommandLine() override { std::filesystem::remove_all(folder_); }
+
+  std::string File(const std::string& text) const {
+    const std::string path = folder_ / "tidemark.toml";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  static absl::StatusOr<ParsedArgs> Parse(std::vector<std::string> args,
+                                          const Environment& environment = {}) {
+    std::vector<const char*> argv = {"tidemarkd"};
+    for (const std::string& arg : args) argv.push_back(arg.c_str());
+    return ParseCommandLine(static_cast<int>(argv.size()), argv.data(), [&](const char* name) {
+      const auto it = environment.find(name);
+      return it == environment.end() ? nullptr : it->second.c_str();
+    });
+  }
+
+  static std::string Fault(std::vector<std::string> args, const Environment& environment = {}) {
+    const auto result = Parse(std::move(args), environment);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(result.status().message());
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(CommandLine, NothingMeansTheDefaults) {
+  const auto result = Parse({});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->action, ParsedArgs::Action::kRun);
+  EXPECT_EQ(result->config, Config());
+}
+
+TEST_F(CommandLine, FlagWinsOverEnvironmentWinsOverFile) {
+  const std::string path =
+      File("[limits]\nmax_streams = 1\nmax_connections = 1\nmax_item_bytes = 1");
+  const Environment environment = {{"TIDEMARK_MAX_STREAMS", "2"},
+                                   {"TIDEMARK_MAX_CONNECTIONS", "2"}};
+  const auto result = Parse({"--config", path, "--max-streams", "3"}, environment);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->config.limits.max_streams, 3u);
+  EXPECT_EQ(result->config.limits.max_connections, 2u);
+  EXPECT_EQ(result->config.limits.max_item_bytes, 1u);
+}
+
+TEST_F(CommandLine, FileIsFoundThroughTheEnvironment) {
+  const auto result = Parse({}, {{"TIDEMARK_CONFIG", File("[log]\nlevel = 'warn'")}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->config.log.level, "warn");
+}
+
+TEST_F(CommandLine, EmptyEnvironmentVariableCountsAsNotSet) {
+  const auto result = Parse({}, {{"TIDEMARK_GRPC", ""}, {"TIDEMARK_CONFIG", ""}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->config, Config());
+}
+
+TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
+  for (const Setting& setting : Settings()) {
+    Config config;
+    const SettingField field = setting.field(config);
+    std::string value;
+    if (std::holds_alternative<bool*>(field)) {
+      value = "true";
+    } else if (std::holds_alternative<std::uint64_t*>(field)) {
+      value = setting.power_of_two ? "1024" : "1025";
+      if (setting.max < 1025) value = "77";
+      if (setting.min > 1025) value = "5000";
+    } else if (std::holds_alternative<double*>(field)) {
+      value = "0.25";
+    } else if (std::holds_alternative<std::optional<HostPort>*>(field)) {
+      value = "other:1";
+    } else {
+      value = setting.choices.empty()
+                  ? folder_.string()
+                  : std::string(setting.choices.substr(setting.choices.rfind(' ') + 1));
+    }
+    const std::string flag = "--" + std::string(setting.flag);
+    const std::vector<std::string> args =
+        std::holds_alternative<bool*>(field) ? std::vector{flag} : std::vector{flag, value};
+    const auto by_flag = Parse(args);
+    const auto by_variable = Parse({}, {{setting.EnvName(), value}});
+    ASSERT_TRUE(by_flag.ok()) << flag << " " << value << ": " << by_flag.status();
+    ASSERT_TRUE(by_variable.ok()) << setting.EnvName() << ": " << by_variable.status();
+    EXPECT_NE(by_flag->config, Config()) << flag << " has no effect";
+    EXPECT_EQ(by_flag->config, by_variable->config) << flag;
+  }
+}
+
+TEST_F(CommandLine, FlagTakesItsValueAfterAnEqualsSignToo) {
+  const auto result = Parse({"--grpc=127.0.0.1:0", "--allow-software-gl=false"});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->config.listen.grpc, (HostPort{"127.0.0.1", 0}));
+  EXPECT_FALSE(result->config.sort.allow_software_gl);
+}
+
+TEST_F(CommandLine, CheckConfigPrintsWhatIsInForce) {
+  const auto result = Parse({"--check-config", "--http", "off", "--sorter", "cpu"});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->action, ParsedArgs::Action::kPrintAndExit);
+  EXPECT_EQ(result->exit_code, 0);
+  EXPECT_THAT(result->text, StartsWith("# configuration OK\n"));
+  Config back;
+  ASSERT_TRUE(ApplyToml(result->text, "printed", back).ok());
+  EXPECT_EQ(back, result->config);
+  EXPECT_EQ(back.sort.sorter, "cpu");
+}
+
+TEST_F(CommandLine, HelpNamesEveryFlagAndVersionTheVersion) {
+  const auto help = Parse({"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_EQ(help->action, ParsedArgs::Action::kPrintAndExit);
+  for (const Setting& setting : Settings()) {
+    EXPECT_THAT(help->text, HasSubstr("--" + std::string(setting.flag)));
+  }
+  const auto version = Parse({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_EQ(version->text, "tidemarkd " TIDEMARK_VERSION "\n");
+}
+
+TEST_F(CommandLine, FaultsNameTheirSource) {
+  EXPECT_EQ(Fault({"--grpc", "x"}), "--grpc: expected HOST:PORT, not \"x\": there is no port");
+  EXPECT_EQ(Fault({}, {{"TIDEMARK_TCP", "x"}}),
+            "TIDEMARK_TCP: expected HOST:PORT, not \"x\": there is no port");
+  EXPECT_EQ(Fault({"--max-streams", "many"}),
+            "--max-streams: expected a whole number from 1 to 10000000, not \"many\"");
+  EXPECT_EQ(Fault({"--max-streams", "99999999999999999999"}),
+            "--max-streams: expected a whole number from 1 to 10000000, not "
+            "\"99999999999999999999\"");
+  EXPECT_EQ(Fault({"--gprc", "a:1"}), "unknown flag \"--gprc\" (did you mean \"--grpc\"?)");
+  EXPECT_EQ(Fault({"run"}), "unexpected argument \"run\": tidemarkd takes flags only");
+  EXPECT_THAT(Fault({"--grpc"}), HasSubstr("--grpc: "));
+  const std::string path = File("[listen]\ngrcp = 1");
+  EXPECT_THAT(Fault({"--config", path}), StartsWith(path + ":2:1: unknown key"));
+}
+
+TEST_F(CommandLine, FaultsOfAllSourcesAreReportedTogether) {
+  const std::string message = Fault({"--http", "h"}, {{"TIDEMARK_TCP", "t"}});
+  EXPECT_THAT(message, HasSubstr("TIDEMARK_TCP: "));
+  EXPECT_THAT(message, HasSubstr("\n--http: "));
+}
+
+TEST_F(CommandLine, UnreadableFileIsNamed) {
+  EXPECT_EQ(
+      Fault({"--config", "/nowhere/tidemark.toml"}),
+      "cannot read the configuration file \"/nowhere/tidemark.toml\": No such file or directory");
+  EXPECT_EQ(Fault({"--config", folder_.string()}),
+            "cannot read the configuration file \"" + folder_.string() + "\": Is a directory");
+  const std::string large = File(std::string((1 << 20) + 1, '#'));
+  EXPECT_THAT(Fault({"--config", large}), HasSubstr("is larger than 1048576 bytes"));
+}
+
+TEST_F(CommandLine, DataFolderMustBeWritable) {
+  const std::string missing = (folder_ / "missing").string();
+  EXPECT_EQ(Fault({"--data-dir", missing}), "daemon.data_dir: the folder \"" + missing +
+                                                "\" cannot be written: No such file or directory");
+  const std::string file = File("");
+  EXPECT_EQ(Fault({"--data-dir", file}),
+            "daemon.data_dir: the folder \"" + file + "\" cannot be written: it is not a folder");
+  // No process can make a file there, root included.
+  EXPECT_THAT(Fault({"--data-dir", "/proc"}), HasSubstr("the folder \"/proc\" cannot be written"));
+  ASSERT_TRUE(Parse({"--data-dir", folder_.string()}).ok());
+  std::filesystem::remove(file);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "the check has left a file behind";
+}
+
+TEST_F(CommandLine, SettingsThatContradictEachOther) {
+  EXPECT_EQ(Fault({"--window-min", "2048", "--window-max", "1024"}),
+            "window.min_capacity (2048) is larger than window.max_capacity (1024)");
+  EXPECT_EQ(Fault({"--max-batch-bytes", "4096", "--max-item-bytes", "4097"}),
+            "limits.max_item_bytes (4097) is larger than limits.max_batch_bytes (4096)");
+  EXPECT_EQ(Fault({"--grpc", "localhost:1", "--http", "localhost:1"}),
+            "listen.grpc and listen.http are both localhost:1");
+  EXPECT_TRUE(Parse({"--grpc", "localhost:0", "--http", "localhost:0"}).ok());
+}
+
+}  // namespace
+}  // namespace tidemark::server
