@@ -1,0 +1,247 @@
+#include "server/http/http_server.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <cassert>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "server/telemetry/log.h"
+
+namespace tidemark::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// How long, and how much, a closing connection is still read, so that the kernel does not answer
+/// unread bytes with a reset that would take our last answer with it.
+constexpr std::chrono::seconds kDrainTime{1};
+constexpr std::size_t kDrainBytes = 64 * 1024;
+
+/// Pause after accept() failed (no file descriptors left is the usual cause), instead of spinning.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+std::string Message(const error_code& error) {
+  std::string text = error.message();
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+/// What all connections share. Lives as long as the io_context that runs them.
+struct Shared {
+  const HttpOptions& options;
+  const HttpCallbacks& callbacks;
+  std::size_t connections = 0;
+
+  void Count(std::string_view path, int code) const {
+    if (callbacks.count) callbacks.count(path, code);
+  }
+};
+
+/// One connection: read a request, answer it, and again while the client keeps it open.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
+    ++shared_.connections;
+  }
+  ~Connection() { --shared_.connections; }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void Read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header_bytes));
+    parser_->body_limit(shared_.options.max_body_bytes);
+    // One deadline for the whole request: a client that sends a byte now and then gains nothing.
+    stream_.expires_after(shared_.options.timeout);
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](const error_code& error, std::size_t) { self->OnRead(error); });
+  }
+
+ private:
+  void OnRead(const error_code& error) {
+    if (!error) {
+      const auto& request = parser_->get();
+      const std::string_view method(request.method_string().data(), request.method_string().size());
+      const std::string_view target(request.target().data(), request.target().size());
+      Write(Answer(method, target, shared_.callbacks), request.version(), request.keep_alive(),
+            request.method() == http::verb::head);
+    } else if (error == http::error::header_limit) {
+      Refuse(431, "the request's header is larger than " +
+                      std::to_string(shared_.options.max_header_bytes) + " bytes");
+    } else if (error == http::error::body_limit) {
+      Refuse(413, "the request's body is larger than " +
+                      std::to_string(shared_.options.max_body_bytes) + " bytes");
+    } else if (error == beast::error::timeout) {
+      // Silent between requests is no fault; in the middle of one it is, and is counted.
+      if (parser_->got_some()) shared_.Count("other", 408);
+    } else if (error == http::error::end_of_stream) {
+      error_code ignored;
+      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    } else if (error.category() == make_error_code(http::error::bad_method).category() &&
+               error != http::error::partial_message) {
+      Refuse(400, "bad request: " + Message(error));
+    }
+    // Anything else: the client has gone.
+  }
+
+  void Refuse(int code, const std::string& why) {
+    Write({.code = code, .body = why + "\n"}, 11, false, false);
+  }
+
+  void Write(HttpAnswer answer, unsigned version, bool keep_alive, bool head) {
+    shared_.Count(answer.path, answer.code);
+    response_.emplace(static_cast<http::status>(answer.code), version);
+    response_->set(http::field::content_type,
+                   beast::string_view(answer.content_type.data(), answer.content_type.size()));
+    response_->set("X-Content-Type-Options", "nosniff");
+    if (!answer.allow.empty()) {
+      response_->set(http::field::allow,
+                     beast::string_view(answer.allow.data(), answer.allow.size()));
+    }
+    response_->keep_alive(keep_alive);
+    response_->content_length(answer.body.size());
+    if (!head) response_->body() = std::move(answer.body);
+    stream_.expires_after(shared_.options.timeout);
+    http::async_write(
+        stream_, *response_,
+        [self = shared_from_this(), keep_alive](const error_code& error, std::size_t) {
+          if (error) return;
+          self->response_.reset();
+          if (keep_alive) {
+            self->Read();
+          } else {
+            self->BeginClose();
+          }
+        });
+  }
+
+  void BeginClose() {
+    error_code error;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+    if (error) return;
+    stream_.expires_after(kDrainTime);
+    Drain(kDrainBytes);
+  }
+
+  void Drain(std::size_t bytes_left) {
+    stream_.async_read_some(
+        asio::buffer(drained_),
+        [self = shared_from_this(), bytes_left](const error_code& error, std::size_t bytes) {
+          if (!error && bytes < bytes_left) self->Drain(bytes_left - bytes);
+        });
+  }
+
+  beast::tcp_stream stream_;
+  Shared& shared_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::response<http::string_body>> response_;
+  std::array<char, 4096> drained_;
+};
+
+}  // namespace
+
+/// Members are destroyed from the last: the thread has ended by then, and the context, which holds
+/// the connections, goes before what they refer to.
+struct HttpServer::Running {
+  Running(const HttpOptions& options, const HttpCallbacks& callbacks)
+      : shared{options, callbacks}, acceptor(context), pause(context) {}
+
+  void Accept() {
+    acceptor.async_accept([this](const error_code& error, tcp::socket socket) {
+      if (error) {
+        Log(LogLevel::kWarn, "cannot accept an HTTP connection", {{"error", error.message()}});
+        pause.expires_after(kAcceptPause);
+        pause.async_wait([this](const error_code&) { Accept(); });
+        return;
+      }
+      if (shared.connections < shared.options.max_connections) {
+        std::make_shared<Connection>(std::move(socket), shared)->Read();
+      } else {
+        TurnAway(std::move(socket));
+      }
+      Accept();
+    });
+  }
+
+  /// So short an answer fits any socket's buffer, so it is sent without waiting.
+  void TurnAway(tcp::socket socket) const {
+    static constexpr std::string_view kAnswer =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        "Content-Length: 21\r\nConnection: close\r\n\r\ntoo many connections\n";
+    shared.Count("other", 503);
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(kAnswer.data(), kAnswer.size()), ignored);
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
+  }
+
+  Shared shared;
+  asio::io_context context{1};
+  tcp::acceptor acceptor;
+  asio::steady_timer pause;
+  std::thread thread;
+};
+
+HttpServer::HttpServer(HttpOptions options, HttpCallbacks callbacks)
+    : options_(std::move(options)), callbacks_(std::move(callbacks)) {}
+
+HttpServer::~HttpServer() { Stop(); }
+
+absl::Status HttpServer::Start() {
+  assert(running_ == nullptr);
+  auto running = std::make_unique<Running>(options_, callbacks_);
+  error_code error;
+  const auto failed = [&] {
+    return absl::UnavailableError("cannot listen on " + options_.address.ToString() + ": " +
+                                  Message(error));
+  };
+  tcp::resolver resolver(running->context);
+  const auto found = resolver.resolve(options_.address.host, std::to_string(options_.address.port),
+                                      tcp::resolver::passive, error);
+  if (error) return failed();
+  const tcp::endpoint endpoint = *found.begin();
+  tcp::acceptor& acceptor = running->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  // Lets a restarted daemon take its port at once; Linux still refuses a port that is listened on.
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return failed();
+
+  running_ = std::move(running);
+  running_->Accept();
+  running_->thread = std::thread([this] { running_->context.run(); });
+  ::pthread_setname_np(running_->thread.native_handle(), "tidemark-http");
+  return absl::OkStatus();
+}
+
+void HttpServer::Stop() {
+  if (running_ == nullptr) return;
+  running_->context.stop();
+  running_->thread.join();
+  running_.reset();
+}
+
+HostPort HttpServer::address() const {
+  assert(running_ != nullptr);
+  const tcp::endpoint endpoint = running_->acceptor.local_endpoint();
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+}  // namespace tidemark::server
