@@ -3,6 +3,7 @@
 #define TIDEMARK_GPU_SORT_SORTER_FACTORY_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct SorterOptions {
   bool allow_software_gl = false;
   /// Time that the measurement at start may take, milliseconds.
   int measure_budget_ms = 600;
+  /// Called when a GL sorter fails and the CPU takes over, with the failed step and the driver's
+  /// error; on the thread that called Sort. May be empty.
+  std::function<void(const std::string& message)> on_failure;
 };
 
 /// One line of the table measured at start.
@@ -34,7 +38,8 @@ struct SorterMeasurement {
 /// The GL context that a GL sorter uses or would use.
 struct GlReport {
   bool available = false;
-  std::string error;  ///< why there is none: step, error, usual cause; empty when not tried
+  std::string error;  ///< why there is none: step, error, usual cause; empty when there is one or
+                      ///< it was not tried
   std::string vendor;
   std::string renderer;
   std::string version;
@@ -43,7 +48,7 @@ struct GlReport {
 
 struct SorterReport {
   std::string requested;
-  std::string active;  ///< name of the sorter that sorts
+  std::string active;  ///< name of the sorter that sorts the largest windows: "cpu" or "gl-bitonic"
   std::string reason;  ///< one sentence with the figures that decided it
   GlReport gl;
   std::vector<SorterMeasurement> measurements;
@@ -57,6 +62,7 @@ struct SorterSelection {
 /// Makes the sorter named in `options`. A GL sorter that cannot be had is not an error: the report
 /// says why, and the selection holds the `cpu` sorter.
 /// Errors: throws std::invalid_argument for an unknown name, naming those that exist.
+/// Thread: any; measures on the calling thread, and wants a machine that is not otherwise busy.
 SorterSelection MakeSorter(const SorterOptions& options);
 
 }  // namespace tidemark::sort

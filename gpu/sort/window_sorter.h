@@ -18,8 +18,9 @@ namespace tidemark::sort {
 /// Windows that one request may hold: one in each channel of an RGBA texel.
 inline constexpr std::size_t kChannels = 4;
 
-/// The windows of one request: 1 to kChannels of them, of any lengths (0 included), not overlapping.
-/// Keys are order-preserving unsigned integers (summaries/key_codec.h maps values to them).
+/// The windows of one request: 1 to kChannels of them, of any lengths (0 included), not
+/// overlapping. Keys are order-preserving unsigned integers (summaries/key_codec.h maps values to
+/// them).
 template <class Key>
 using Channels = std::span<const std::span<Key>>;
 
@@ -30,11 +31,10 @@ class SorterError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Thread: every method may be called from any thread, from several at once. A sorter that owns a GL
-/// context runs it on a thread of its own and lets callers wait.
-/// Ownership: the caller's memory is sorted in place and not kept.
-/// Errors: Sort throws SorterError; every channel then still holds the keys that it held, in some
-/// order, so that the caller can sort them elsewhere.
+/// Thread: every method may be called from any thread, from several at once. A sorter that owns a
+/// GL context runs it on a thread of its own and lets callers wait. Ownership: the caller's memory
+/// is sorted in place and not kept. Errors: Sort throws SorterError; every channel then still holds
+/// the keys that it held, in some order, so that the caller can sort them elsewhere.
 class WindowSorter {
  public:
   WindowSorter() = default;
@@ -48,6 +48,12 @@ class WindowSorter {
   /// Sorts each channel ascending.
   virtual void Sort(Channels<std::uint32_t> channels) = 0;
   virtual void Sort(Channels<std::uint64_t> channels) = 0;
+
+  /// Requests that the GPU failed to sort and that were sorted on the CPU instead; it stays there
+  /// from the first failure on. For the metric; 0 in sorters that do not fall back.
+  virtual std::uint64_t failures() const { return 0; }
+  /// What the last of them failed with; empty without one.
+  virtual std::string last_failure() const { return {}; }
 };
 
 }  // namespace tidemark::sort

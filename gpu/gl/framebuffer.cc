@@ -1,0 +1,53 @@
+#include "gpu/gl/framebuffer.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/gl/gl_check.h"
+
+namespace tidemark::gl {
+
+Framebuffer::Framebuffer(std::span<const Texture* const> targets) {
+  glGenFramebuffers(1, &id_);
+  glBindFramebuffer(GL_FRAMEBUFFER, id_);
+  std::vector<GLenum> buffers;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const auto attachment = static_cast<GLenum>(GL_COLOR_ATTACHMENT0 + i);
+    glFramebufferTexture2D(GL_FRAMEBUFFER, attachment, GL_TEXTURE_2D, targets[i]->id(), 0);
+    buffers.push_back(attachment);
+  }
+  glDrawBuffers(static_cast<GLsizei>(buffers.size()), buffers.data());
+  const GLenum status = glCheckFramebufferStatus(GL_FRAMEBUFFER);
+  try {
+    CheckGl("making a framebuffer of RGBA32UI textures");
+    if (status != GL_FRAMEBUFFER_COMPLETE) {
+      throw GlError("making a framebuffer of RGBA32UI textures failed: status " +
+                    std::to_string(status) + " (the driver cannot render to integer textures)");
+    }
+  } catch (...) {
+    glDeleteFramebuffers(1, &id_);
+    throw;
+  }
+}
+
+Framebuffer::Framebuffer(Framebuffer&& other) noexcept : id_(std::exchange(other.id_, 0)) {}
+
+Framebuffer& Framebuffer::operator=(Framebuffer&& other) noexcept {
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+Framebuffer::~Framebuffer() {
+  if (id_ != 0) glDeleteFramebuffers(1, &id_);
+}
+
+void Framebuffer::BindForDrawing() const { glBindFramebuffer(GL_DRAW_FRAMEBUFFER, id_); }
+
+void Framebuffer::Read(unsigned target, int width, int height, std::uint32_t* texels) const {
+  glBindFramebuffer(GL_READ_FRAMEBUFFER, id_);
+  glReadBuffer(GL_COLOR_ATTACHMENT0 + target);
+  glReadPixels(0, 0, width, height, GL_RGBA_INTEGER, GL_UNSIGNED_INT, texels);
+}
+
+}  // namespace tidemark::gl

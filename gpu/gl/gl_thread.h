@@ -1,0 +1,49 @@
+// The thread that owns a GL context.
+#ifndef TIDEMARK_GPU_GL_GL_THREAD_H_
+#define TIDEMARK_GPU_GL_GL_THREAD_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace tidemark::gl {
+
+/// Opens a headless context on a thread of its own and runs tasks there, in the order in which they
+/// came. Callers of any thread wait for their task.
+///
+/// Invariants:
+/// 1. The context is current on the thread "tidemark-gl" and nowhere else.
+/// 2. At most kQueueMax tasks wait; further callers wait for room.
+/// 3. After a task has overrun its limit the driver is taken to be hung: no further task runs, and
+///    every Run throws. What the stuck task uses must be owned by the task, for it may outlive its
+///    caller.
+class GlThread {
+ public:
+  static constexpr std::size_t kQueueMax = 4;
+
+  /// Throws egl::EglError when there is no context.
+  explicit GlThread(bool allow_software);
+  GlThread(const GlThread&) = delete;
+  GlThread& operator=(const GlThread&) = delete;
+  /// Runs what is queued, then ends the thread. One that still hangs after a second is left behind.
+  ~GlThread();
+
+  /// Runs the task and returns when it is done; rethrows what it throws.
+  /// Errors: throws GlError when the task has not ended `limit` after it began.
+  void Run(std::function<void()> task, std::chrono::milliseconds limit);
+
+  /// Keeps an object that owns GL objects until the thread ends, and frees it there. Called at most
+  /// once.
+  void Keep(std::shared_ptr<void> object);
+
+ private:
+  struct State;
+  static void Loop(const std::shared_ptr<State>& state, bool allow_software);
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tidemark::gl
+
+#endif  // TIDEMARK_GPU_GL_GL_THREAD_H_

@@ -1,0 +1,21 @@
+# cmake -DOUT=FILE -DSHADERS=a.glsl;b.glsl -P EmbedShaders.cmake
+# Writes a header with one string_view for each shader: bitonic_step_u32.frag.glsl becomes
+# tidemark::shaders::kBitonicStepU32Frag.
+set(text "// Made from gpu/shaders/*.glsl by EmbedShaders.cmake.\n#pragma once\n\n")
+string(APPEND text "#include <string_view>\n\nnamespace tidemark::shaders {\n")
+foreach(file ${SHADERS})
+  get_filename_component(name "${file}" NAME)
+  string(REGEX REPLACE "\\.glsl$" "" name "${name}")
+  string(REGEX REPLACE "[._]" ";" words "${name}")
+  set(constant "k")
+  foreach(word ${words})
+    string(SUBSTRING "${word}" 0 1 first)
+    string(SUBSTRING "${word}" 1 -1 rest)
+    string(TOUPPER "${first}" first)
+    string(APPEND constant "${first}${rest}")
+  endforeach()
+  file(READ "${file}" source)
+  string(APPEND text "inline constexpr std::string_view ${constant} = R\"glsl(${source})glsl\";\n")
+endforeach()
+string(APPEND text "}  // namespace tidemark::shaders\n")
+file(WRITE "${OUT}" "${text}")

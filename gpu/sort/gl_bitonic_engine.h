@@ -1,0 +1,79 @@
+// The improved bitonic network (paper 003) run by fragment programs: the GL side of gl-bitonic.
+#ifndef TIDEMARK_GPU_SORT_GL_BITONIC_ENGINE_H_
+#define TIDEMARK_GPU_SORT_GL_BITONIC_ENGINE_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "gpu/gl/capabilities.h"
+#include "gpu/gl/framebuffer.h"
+#include "gpu/gl/program.h"
+#include "gpu/gl/texture.h"
+#include "gpu/gl/vertex_array.h"
+
+namespace tidemark::sort {
+
+/// Four windows as texels: word 4 i + c is key i of channel c. 64-bit keys have their high words in
+/// `high` and their low words in `low`; 32-bit keys leave `low` empty.
+struct Texels {
+  std::uint32_t log2_keys = 0;  ///< keys a channel, padding included
+  std::vector<std::uint32_t> high;
+  std::vector<std::uint32_t> low;
+};
+
+/// Sorts texels. Key i lies at x = i mod W, y = i / W of a texture with W = 2^ceil(k/2) columns.
+/// One draw call a step (paper 003, §4.2.2: few calls, no state changes that can be avoided), two
+/// textures that swap roles (§4.2.1); the rasteriser's own tiles give the locality for which the
+/// paper cuts its quads into tiles by hand.
+///
+/// Deviation from the paper: no stencil and no MIN/MAX blending. One fragment program computes the
+/// minimum or the maximum from the texel's index, so that one triangle covers all regions of a step
+/// and integer keys of 32 and 64 bits are compared exactly.
+///
+/// Thread: the one on which the context is current.
+class GlBitonicEngine {
+ public:
+  /// `observer` is called before each of the steps "upload", "draw" and "read back"; tests disturb
+  /// GL from it. Throws gl::GlError.
+  explicit GlBitonicEngine(std::function<void(std::string_view step)> observer);
+
+  const gl::Capabilities& capabilities() const { return capabilities_; }
+  /// The largest log2_keys that the device's texture size allows.
+  std::uint32_t log2_keys_max() const { return log2_keys_max_; }
+
+  /// Sorts in place. Throws gl::GlError; the texels are then worthless.
+  void Sort(Texels& texels);
+
+ private:
+  struct StepProgram {
+    gl::Program program;
+    GLint partner_mask = -1;
+    GLint distance = -1;
+    GLint width_log2 = -1;
+  };
+  // The textures of one key width, both roles, and their framebuffers: [role].
+  struct Targets {
+    int width = 0;
+    int height = 0;
+    std::array<std::array<gl::Texture, 2>, 2> texture;  // [role][word]
+    std::array<gl::Framebuffer, 2> framebuffer;
+  };
+
+  static StepProgram MakeProgram(std::string_view name, std::string_view fragment_source,
+                                 bool two_words);
+  Targets& TargetsFor(int width, int height, unsigned words);
+
+  std::function<void(std::string_view)> observer_;
+  gl::Capabilities capabilities_;
+  std::uint32_t log2_keys_max_ = 0;
+  gl::VertexArray vertex_array_;
+  std::array<StepProgram, 2> program_;  // for one word and for two words a key
+  std::array<Targets, 2> targets_;
+};
+
+}  // namespace tidemark::sort
+
+#endif  // TIDEMARK_GPU_SORT_GL_BITONIC_ENGINE_H_

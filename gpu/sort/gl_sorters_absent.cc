@@ -1,0 +1,11 @@
+#include "gpu/sort/gl_sorters.h"
+
+namespace tidemark::sort {
+
+GlSorterOrReason OpenGlBitonic(bool /*allow_software*/) {
+  GlSorterOrReason out;
+  out.report.error = "built without libepoxy, so without any GL sorter";
+  return out;
+}
+
+}  // namespace tidemark::sort

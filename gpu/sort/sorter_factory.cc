@@ -1,0 +1,228 @@
+#include "gpu/sort/sorter_factory.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "gpu/sort/cpu_sorter.h"
+#include "gpu/sort/gl_sorters.h"
+#include "gpu/sort/routed_sorter.h"
+#include "gpu/sort/window_class.h"
+
+namespace tidemark::sort {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Part of the budget that the CPU's algorithms get when a GL sorter is measured as well.
+constexpr double kCpuShare = 0.5;
+
+// Smallest class measured on GL: below it, a request of any device known costs more in draw calls
+// (36 at 2^8) and transfers than sorting four windows of 256 keys on the CPU, about 4 us.
+constexpr std::size_t kFirstGlClass = 1;
+
+std::string MillionsPerSecond(double keys_per_second) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.0f M/s", keys_per_second / 1e6);
+  return text.data();
+}
+
+// "vqsort-avx2 sorts windows of 2^18 32-bit keys at 312 M/s, radix-lsd-11 201 M/s": the largest
+// class, the chosen algorithm and the best of the other kinds.
+std::string Figures(const std::vector<SorterMeasurement>& measurements, int key_bits) {
+  const std::size_t window = ClassWindow(kWindowClasses - 1);
+  std::vector<const SorterMeasurement*> rows;
+  for (const SorterMeasurement& row : measurements) {
+    if (row.window == window && row.key_bits == key_bits) rows.push_back(&row);
+  }
+  std::sort(rows.begin(), rows.end(), [](const SorterMeasurement* a, const SorterMeasurement* b) {
+    if (a->chosen != b->chosen) return a->chosen;
+    return a->keys_per_second > b->keys_per_second;
+  });
+  std::string out;
+  std::vector<std::string> kinds;  // one figure for each kind of algorithm is enough
+  for (const SorterMeasurement* row : rows) {
+    const std::string kind = row->algorithm.substr(0, row->algorithm.find('-'));
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
+    kinds.push_back(kind);
+    out += out.empty() ? row->algorithm + " sorts windows of 2^" +
+                             std::to_string(std::bit_width(window) - 1) + " " +
+                             std::to_string(key_bits) + "-bit keys at "
+                       : ", " + row->algorithm + " ";
+    out += MillionsPerSecond(row->keys_per_second);
+  }
+  return out;
+}
+
+std::string Figures(const std::vector<SorterMeasurement>& measurements) {
+  return Figures(measurements, 32) + "; " + Figures(measurements, 64);
+}
+
+// Seconds of one request of four windows on `gl`, the smallest of the rounds that fit the budget.
+// The first request of a size allocates textures and is not counted. Throws SorterError.
+template <class Key>
+double MeasureRequest(WindowSorter& gl, std::size_t window, Clock::duration budget) {
+  std::array<std::vector<Key>, kChannels> original;
+  std::array<std::vector<Key>, kChannels> keys;
+  std::array<std::span<Key>, kChannels> channels;
+  std::mt19937_64 random(2005);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    original[c].resize(window);
+    for (Key& key : original[c]) key = static_cast<Key>(random());
+  }
+  const Clock::time_point end = Clock::now() + budget;
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 4 && (round < 2 || Clock::now() < end); ++round) {
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      keys[c] = original[c];
+      channels[c] = keys[c];
+    }
+    const Clock::time_point start = Clock::now();
+    gl.Sort(Channels<Key>(channels));
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    if (round > 0) best = std::min(best, seconds.count());
+    // A request that alone takes the budget is far from being chosen: once is enough.
+    if (round == 0 && Clock::now() > end) return seconds.count();
+  }
+  return best;
+}
+
+template <class Key>
+void MeasureGlWidth(WindowSorter& gl, std::size_t window_max, Clock::duration budget,
+                    RouteTable& table, std::vector<SorterMeasurement>& measured) {
+  constexpr std::size_t kWidth = WidthIndex<Key>();
+  for (std::size_t c = kFirstGlClass; c < kWindowClasses; ++c) {
+    const std::size_t window = ClassWindow(c);
+    if (window > window_max) break;
+    const double seconds = MeasureRequest<Key>(gl, window, budget);
+    table.gl_request_seconds[kWidth][c] = seconds;
+    const double keys = static_cast<double>(kChannels * window);
+    const bool chosen = seconds < table.cpu_key_seconds[kWidth][c] * keys;
+    if (chosen) {
+      for (SorterMeasurement& row : measured) {
+        if (row.window == window && row.key_bits == static_cast<int>(8 * sizeof(Key))) {
+          row.chosen = false;
+        }
+      }
+    }
+    measured.push_back({static_cast<int>(8 * sizeof(Key)), window, "gl-bitonic", "bitonic-fragment",
+                        keys / seconds, chosen});
+  }
+}
+
+RouteTable EmptyTable(const CpuChoice& choice, std::size_t gl_window_max) {
+  RouteTable table;
+  table.gl_window_max = gl_window_max;
+  table.cpu_key_seconds = choice.seconds_per_key;
+  for (auto& width : table.gl_request_seconds) {
+    width.fill(std::numeric_limits<double>::infinity());
+  }
+  return table;
+}
+
+bool ChosenAnywhere(const SorterReport& report, std::string_view sorter) {
+  return std::any_of(
+      report.measurements.begin(), report.measurements.end(),
+      [&](const SorterMeasurement& row) { return row.sorter == sorter && row.chosen; });
+}
+
+// The sorter of the largest class of 32-bit keys: the class that a busy stream uses.
+std::string ActiveSorter(const SorterReport& report) {
+  for (const SorterMeasurement& row : report.measurements) {
+    if (row.chosen && row.key_bits == 32 && row.window == ClassWindow(kWindowClasses - 1)) {
+      return row.sorter;
+    }
+  }
+  return "cpu";
+}
+
+SorterSelection UseCpu(const CpuChoice& choice, SorterReport report, const std::string& why) {
+  report.active = "cpu";
+  report.reason = "cpu: " + (why.empty() ? "" : why + "; ") + Figures(report.measurements);
+  return {std::make_unique<CpuSorter>(choice), std::move(report)};
+}
+
+SorterSelection MakeCpu(const SorterOptions& options) {
+  SorterReport report;
+  report.requested = options.name;
+  const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
+  return UseCpu(choice, std::move(report), "");
+}
+
+SorterSelection MakeGlBitonic(const SorterOptions& options) {
+  SorterReport report;
+  report.requested = options.name;
+  GlSorterOrReason gl = OpenGlBitonic(/*allow_software=*/true);
+  report.gl = gl.report;
+  const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
+  if (gl.sorter == nullptr) {
+    return UseCpu(choice, std::move(report), "gl-bitonic cannot run, " + gl.report.error);
+  }
+  // Nothing is chosen by these figures; the rows stay in the report for comparison.
+  for (SorterMeasurement& row : report.measurements) row.chosen = false;
+  report.active = "gl-bitonic";
+  report.reason = "gl-bitonic: asked for by name; runs on " + gl.report.renderer + " (" +
+                  gl.report.version + "); the cpu sorter stands by";
+  RouteTable table = EmptyTable(choice, gl.window_max);
+  table.always_gl = true;
+  return {std::make_unique<RoutedSorter>("gl-bitonic", std::make_unique<CpuSorter>(choice),
+                                         std::move(gl.sorter), table, options.on_failure),
+          std::move(report)};
+}
+
+SorterSelection MakeAuto(const SorterOptions& options) {
+  SorterReport report;
+  report.requested = options.name;
+  GlSorterOrReason gl = OpenGlBitonic(options.allow_software_gl);
+  report.gl = gl.report;
+  const milliseconds budget(options.measure_budget_ms);
+  if (gl.sorter == nullptr) {
+    const CpuChoice choice = MeasureCpu(budget, report.measurements);
+    return UseCpu(choice, std::move(report), gl.report.error);
+  }
+  const auto cpu_budget = std::chrono::duration_cast<milliseconds>(budget * kCpuShare);
+  const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
+  RouteTable table = EmptyTable(choice, gl.window_max);
+  const Clock::duration share =
+      Clock::duration(budget - cpu_budget) / ((kWindowClasses - kFirstGlClass) * kKeyWidths);
+  try {
+    MeasureGlWidth<std::uint32_t>(*gl.sorter, gl.window_max, share, table, report.measurements);
+    MeasureGlWidth<std::uint64_t>(*gl.sorter, gl.window_max, share, table, report.measurements);
+  } catch (const SorterError& error) {
+    report.gl.available = false;
+    report.gl.error = error.what();
+    report.measurements.clear();
+    const CpuChoice again = MeasureCpu(cpu_budget, report.measurements);
+    return UseCpu(again, std::move(report),
+                  "GL on " + gl.report.renderer + " failed while it was measured, " + error.what());
+  }
+  if (!ChosenAnywhere(report, "gl-bitonic")) {
+    // The context is closed again: it costs memory and never sorts.
+    return UseCpu(choice, std::move(report),
+                  "faster than " + gl.report.renderer + " at every size");
+  }
+  report.active = ActiveSorter(report);
+  report.reason =
+      "auto: on " + gl.report.renderer + " and this CPU, " + Figures(report.measurements);
+  return {std::make_unique<RoutedSorter>("auto", std::make_unique<CpuSorter>(choice),
+                                         std::move(gl.sorter), table, options.on_failure),
+          std::move(report)};
+}
+
+}  // namespace
+
+SorterSelection MakeSorter(const SorterOptions& options) {
+  if (options.name == "auto") return MakeAuto(options);
+  if (options.name == "cpu") return MakeCpu(options);
+  if (options.name == "gl-bitonic") return MakeGlBitonic(options);
+  throw std::invalid_argument("unknown sorter \"" + options.name +
+                              "\"; there are auto, cpu and gl-bitonic");
+}
+
+}  // namespace tidemark::sort

@@ -1,0 +1,267 @@
+// gl-bitonic against std::sort, to the bit, on whatever GL there is (Mesa's llvmpipe will do), and
+// what it does when GL fails. Fails, rather than skips, where no GL context can be opened.
+#include <epoxy/gl.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "gpu/egl/headless_context.h"
+#include "gpu/sort/gl_bitonic_sorter.h"
+#include "gpu/sort/sorter_factory.h"
+#include "tests/gpu/sort_cases.h"
+
+namespace tidemark::sort {
+namespace {
+
+using testing::Distributions;
+using testing::ExpectSortsLikeStdSort;
+using testing::Ladder;
+using testing::MakeKeys;
+
+GlBitonicOptions Software() {
+  GlBitonicOptions options;
+  options.allow_software = true;
+  return options;
+}
+
+// One sorter for the tests that do not break it: a context takes up to 140 ms to open.
+class GlBitonicTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    try {
+      sorter_ = std::make_unique<GlBitonicSorter>(Software());
+      std::cout << "GL: " << sorter_->gl().vendor << ", " << sorter_->gl().renderer << ", "
+                << sorter_->gl().version << '\n';
+    } catch (const SorterError& error) {
+      why_not_ = error.what();
+    }
+  }
+  static void TearDownTestSuite() { sorter_.reset(); }
+  void SetUp() override {
+    ASSERT_NE(sorter_, nullptr)
+        << "these tests need an EGL driver, Mesa's software rasteriser will "
+           "do (Debian: libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0): "
+        << why_not_;
+  }
+  static GlBitonicSorter& sorter() { return *sorter_; }
+
+ private:
+  static inline std::unique_ptr<GlBitonicSorter> sorter_;
+  static inline std::string why_not_;
+};
+
+TEST_F(GlBitonicTest, Reports) {
+  EXPECT_TRUE(sorter().gl().available);
+  EXPECT_EQ(sorter().gl().error, "");
+  EXPECT_NE(sorter().gl().renderer, "");
+  EXPECT_GE(sorter().window_max(), std::size_t{1} << 20);
+}
+
+TEST_F(GlBitonicTest, SortsTheLadder) {
+  for (const std::size_t n : Ladder(1 << 12)) {
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, n)}, "");
+    ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, n)}, "");
+  }
+}
+
+TEST_F(GlBitonicTest, SortsEveryDistribution) {
+  for (const std::string& distribution : Distributions()) {
+    for (const std::size_t n : {64, 1000, 1024}) {
+      ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>(distribution, n, 5)},
+                                            distribution);
+      ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>(distribution, n, 5)},
+                                            distribution);
+    }
+  }
+}
+
+TEST_F(GlBitonicTest, SortsOneToFourChannelsOfDifferentLengthsAndKinds) {
+  std::vector<std::vector<std::uint32_t>> narrow;
+  std::vector<std::vector<std::uint64_t>> wide;
+  const std::vector<std::size_t> lengths = {700, 0, 1, 2048};
+  const std::vector<std::string> kinds = {"all max", "random", "random", "reversed"};
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    narrow.push_back(MakeKeys<std::uint32_t>(kinds[c], lengths[c], c));
+    wide.push_back(MakeKeys<std::uint64_t>(kinds[c], lengths[c], c));
+    ExpectSortsLikeStdSort(sorter(), narrow, "channels of different lengths");
+    ExpectSortsLikeStdSort(sorter(), wide, "channels of different lengths");
+  }
+  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {}, "no channel");
+  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {{}, {7}, {}, {}}, "nothing to sort");
+}
+
+TEST_F(GlBitonicTest, SortsSmallWindowsAfterLargeOnes) {
+  for (const std::size_t n : {1 << 14, 5, 300, 1 << 13, 2}) {
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, 1)}, "");
+    ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, 1)}, "");
+  }
+}
+
+TEST_F(GlBitonicTest, SortsFourLargeWindows) {
+  std::vector<std::vector<std::uint32_t>> narrow;
+  std::vector<std::vector<std::uint64_t>> wide;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    narrow.push_back(MakeKeys<std::uint32_t>("random", std::size_t{1} << 16, c));
+    wide.push_back(MakeKeys<std::uint64_t>("few distinct", (std::size_t{1} << 14) + 1 + c, c));
+  }
+  ExpectSortsLikeStdSort(sorter(), narrow, "2^16");
+  ExpectSortsLikeStdSort(sorter(), wide, "2^14 and a little");
+}
+
+TEST_F(GlBitonicTest, SortsForManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([t] {
+      for (std::size_t round = 0; round < 5; ++round) {
+        const std::size_t n = 50 + 200 * round + 13 * t;
+        ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, t)},
+                                              "thread " + std::to_string(t));
+        ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, t)},
+                                              "thread " + std::to_string(t));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(GlBitonicTest, RefusesAWindowBeyondTheDevicesLimitAndGoesOn) {
+  // A span that is never read: the length alone is refused.
+  std::uint32_t key = 0;
+  std::vector<std::span<std::uint32_t>> channels = {{&key, sorter().window_max() + 1}};
+  EXPECT_THROW(sorter().Sort(Channels<std::uint32_t>(channels)), SorterError);
+  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", 100, 1)}, "");
+}
+
+TEST_F(GlBitonicTest, TwoSortersLiveSideBySide) {
+  auto other = std::make_unique<GlBitonicSorter>(Software());
+  ExpectSortsLikeStdSort<std::uint32_t>(*other, {MakeKeys<std::uint32_t>("random", 100, 1)}, "");
+  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", 100, 2)}, "");
+  other.reset();
+  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", 100, 3)}, "");
+}
+
+// Runs one Sort whose GL is disturbed at `step`; it must throw, leave the keys as they were, and
+// the sorter must refuse to go on.
+void ExpectFailsAt(const std::string& step, const std::function<void()>& disturb,
+                   const std::string& message_part) {
+  GlBitonicOptions options = Software();
+  options.observer = [&](std::string_view now) {
+    if (now == step) disturb();
+  };
+  GlBitonicSorter broken(options);
+  std::vector<std::vector<std::uint64_t>> windows = {MakeKeys<std::uint64_t>("random", 777, 1),
+                                                     MakeKeys<std::uint64_t>("random", 10, 2)};
+  const std::vector<std::vector<std::uint64_t>> before = windows;
+  std::vector<std::span<std::uint64_t>> channels(windows.begin(), windows.end());
+  for (int request = 0; request < 2; ++request) {
+    try {
+      broken.Sort(Channels<std::uint64_t>(channels));
+      FAIL() << "no exception at " << step;
+    } catch (const SorterError& error) {
+      const std::string expected = request == 0 ? message_part : "failed before";
+      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+    }
+    EXPECT_TRUE(windows == before) << "keys changed, step " << step;
+  }
+}
+
+TEST_F(GlBitonicTest, KeepsTheKeysWhenAGlCallFails) {
+  const auto raise_gl_error = [] { glBindTexture(GL_ARRAY_BUFFER, 0); };
+  ExpectFailsAt("upload", raise_gl_error, "uploading windows to the GPU failed: GL_INVALID_ENUM");
+  ExpectFailsAt("draw", raise_gl_error, "drawing the steps of the network failed: GL_INVALID_ENUM");
+  ExpectFailsAt("read back", raise_gl_error, "reading sorted windows back from the GPU failed: ");
+}
+
+TEST_F(GlBitonicTest, KeepsTheKeysWhenTheGpuReturnsSomethingElse) {
+  // What a context that was lost without notice looks like: nothing is drawn.
+  ExpectFailsAt(
+      "draw", [] { glEnable(GL_RASTERIZER_DISCARD); }, "checking the sorted windows");
+  // A target that was cleared: ascending, but not the caller's keys.
+  ExpectFailsAt(
+      "read back",
+      [] {
+        const std::array<GLuint, 4> zero{};
+        glClearBufferuiv(GL_COLOR, 0, zero.data());
+        glClearBufferuiv(GL_COLOR, 1, zero.data());
+      },
+      "checking the sorted windows");
+}
+
+TEST_F(GlBitonicTest, KeepsTheKeysWhenTheDriverHangs) {
+  std::promise<void> driver_comes_back;
+  std::shared_future<void> back = driver_comes_back.get_future().share();
+  GlBitonicOptions options = Software();
+  options.observer = [back](std::string_view step) {
+    if (step == "draw") back.wait();
+  };
+  options.time_limit = std::chrono::milliseconds(2000);  // setting up must fit in it
+  auto hanging = std::make_unique<GlBitonicSorter>(options);
+  std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("random", 500, 1);
+  const std::vector<std::uint32_t> before = keys;
+  std::vector<std::span<std::uint32_t>> channels = {keys};
+  try {
+    hanging->Sort(Channels<std::uint32_t>(channels));
+    FAIL() << "no exception";
+  } catch (const SorterError& error) {
+    EXPECT_STREQ(error.what(),
+                 "gl-bitonic: the GL driver did not answer within 2000 ms (the GPU hangs)");
+  }
+  EXPECT_TRUE(keys == before);
+  EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
+  driver_comes_back.set_value();
+  hanging.reset();  // waits for the thread, now that it goes on
+  EXPECT_TRUE(keys == before) << "the late result was written";
+}
+
+TEST(GlFactory, GlBitonicByNameTakesASoftwareContext) {
+  SorterOptions options;
+  options.name = "gl-bitonic";
+  options.measure_budget_ms = 20;
+  const SorterSelection selection = MakeSorter(options);
+  EXPECT_EQ(selection.sorter->name(), "gl-bitonic") << selection.report.reason;
+  EXPECT_EQ(selection.report.active, "gl-bitonic");
+  EXPECT_TRUE(selection.report.gl.available);
+  std::cout << selection.report.reason << '\n';
+  ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
+                                        {MakeKeys<std::uint32_t>("random", 1500, 1)}, "by name");
+  EXPECT_EQ(selection.sorter->failures(), 0);
+}
+
+TEST(GlFactory, AutoMeasuresASoftwareContextWhenTold) {
+  SorterOptions options;
+  options.name = "auto";
+  options.allow_software_gl = true;
+  options.measure_budget_ms = 20;
+  const SorterSelection selection = MakeSorter(options);
+  std::cout << selection.report.reason << '\n';
+  EXPECT_TRUE(selection.report.gl.available) << selection.report.gl.error;
+  bool measured = false;
+  for (const SorterMeasurement& row : selection.report.measurements) {
+    measured |= row.sorter == "gl-bitonic" && row.keys_per_second > 0;
+  }
+  EXPECT_TRUE(measured);
+  ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
+                                        {MakeKeys<std::uint32_t>("random", 1500, 1)}, "auto");
+}
+
+TEST(HeadlessContext, CountsDevicesWithoutOpeningOne) {
+  const egl::DeviceCount count = egl::CountDevices();
+  EXPECT_EQ(count.error, "");
+  EXPECT_GE(count.hardware + count.software, 1);
+}
+
+TEST(HeadlessContext, NamesTheReasonWhereThereIsNoHardware) {
+  if (egl::CountDevices().hardware > 0) GTEST_SKIP() << "there is a hardware device";
+  try {
+    egl::HeadlessContext::Open(false);
+    FAIL() << "no exception";
+  } catch (const egl::EglError& error) {
+    EXPECT_NE(std::string(error.what()).find("no hardware GL device: EGL lists "),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::sort

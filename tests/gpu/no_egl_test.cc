@@ -1,0 +1,40 @@
+// What the factory makes of a machine on which EGL has no vendor driver: ctest starts this program
+// with __EGL_VENDOR_LIBRARY_FILENAMES naming a file that does not exist, so that libglvnd finds
+// none.
+#include <gtest/gtest.h>
+
+#include "gpu/sort/sorter_factory.h"
+#include "tests/gpu/sort_cases.h"
+
+namespace tidemark::sort {
+namespace {
+
+using testing::ExpectSortsLikeStdSort;
+using testing::MakeKeys;
+
+class NoEglTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NoEglTest, FallsBackToTheCpuAndSaysWhy) {
+  SorterOptions options;
+  options.name = GetParam();
+  options.allow_software_gl = true;
+  options.measure_budget_ms = 20;
+  const SorterSelection selection = MakeSorter(options);
+  EXPECT_EQ(selection.sorter->name(), "cpu");
+  EXPECT_EQ(selection.report.active, "cpu");
+  EXPECT_FALSE(selection.report.gl.available);
+  EXPECT_NE(selection.report.gl.error, "");
+  EXPECT_NE(selection.report.reason.find(selection.report.gl.error), std::string::npos)
+      << selection.report.reason;
+  std::cout << selection.report.reason << '\n';
+  ExpectSortsLikeStdSort<std::uint64_t>(*selection.sorter,
+                                        {MakeKeys<std::uint64_t>("random", 3000, 1)}, "no EGL");
+}
+
+INSTANTIATE_TEST_SUITE_P(Names, NoEglTest, ::testing::Values("gl-bitonic", "auto"),
+                         [](const ::testing::TestParamInfo<const char*>& name_info) {
+                           return std::string(name_info.param) == "auto" ? "auto" : "gl_bitonic";
+                         });
+
+}  // namespace
+}  // namespace tidemark::sort

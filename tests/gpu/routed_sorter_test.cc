@@ -1,0 +1,133 @@
+// The route between GL and CPU, and the way back when GL fails; with a sorter that plays GL.
+#include "gpu/sort/routed_sorter.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <thread>
+
+#include "gpu/sort/cpu_sorter.h"
+#include "tests/gpu/sort_cases.h"
+
+namespace tidemark::sort {
+namespace {
+
+using testing::ExpectSortsLikeStdSort;
+using testing::MakeKeys;
+
+// Sorts with std::sort until told to fail; a failing request leaves its keys in another order, as
+// the contract of WindowSorter allows.
+class PlayedGl final : public WindowSorter {
+ public:
+  explicit PlayedGl(std::atomic<int>& requests, std::atomic<bool>& fails)
+      : requests_(requests), fails_(fails) {}
+  std::string_view name() const override { return "played"; }
+  void Sort(Channels<std::uint32_t> channels) override { Play(channels); }
+  void Sort(Channels<std::uint64_t> channels) override { Play(channels); }
+
+ private:
+  template <class Key>
+  void Play(Channels<Key> channels) {
+    ++requests_;
+    for (const std::span<Key> keys : channels) {
+      if (fails_) {
+        std::reverse(keys.begin(), keys.end());
+      } else {
+        std::sort(keys.begin(), keys.end());
+      }
+    }
+    if (fails_) throw SorterError("played: the context was lost");
+  }
+
+  std::atomic<int>& requests_;
+  std::atomic<bool>& fails_;
+};
+
+class RoutedSorterTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<RoutedSorter> Make(const RouteTable& table) {
+    return std::make_unique<RoutedSorter>(
+        "auto", std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().back())),
+        std::make_unique<PlayedGl>(gl_requests_, gl_fails_), table,
+        [this](const std::string& message) { messages_.push_back(message); });
+  }
+  static RouteTable AlwaysGl() {
+    RouteTable table;
+    table.always_gl = true;
+    table.gl_window_max = 1 << 12;
+    return table;
+  }
+
+  std::atomic<int> gl_requests_{0};
+  std::atomic<bool> gl_fails_{false};
+  std::vector<std::string> messages_;
+};
+
+TEST_F(RoutedSorterTest, SortsOnGlWhileItWorks) {
+  const auto sorter = Make(AlwaysGl());
+  ExpectSortsLikeStdSort<std::uint32_t>(*sorter, {MakeKeys<std::uint32_t>("random", 1000, 1)}, "");
+  ExpectSortsLikeStdSort<std::uint64_t>(*sorter, {MakeKeys<std::uint64_t>("random", 1000, 2)}, "");
+  EXPECT_EQ(gl_requests_, 2);
+  EXPECT_EQ(sorter->failures(), 0);
+  EXPECT_EQ(sorter->last_failure(), "");
+}
+
+TEST_F(RoutedSorterTest, SortsTheFailedRequestAndAllLaterOnesOnTheCpu) {
+  const auto sorter = Make(AlwaysGl());
+  gl_fails_ = true;
+  for (int request = 0; request < 3; ++request) {
+    ExpectSortsLikeStdSort<std::uint32_t>(
+        *sorter,
+        {MakeKeys<std::uint32_t>("random", 500, 3), MakeKeys<std::uint32_t>("random", 20, 4)},
+        "after the failure");
+  }
+  EXPECT_EQ(gl_requests_, 1);
+  EXPECT_EQ(sorter->failures(), 1);
+  EXPECT_EQ(sorter->last_failure(), "played: the context was lost");
+  EXPECT_EQ(messages_, std::vector<std::string>{"played: the context was lost"});
+}
+
+TEST_F(RoutedSorterTest, LosesNoKeyWhenGlFailsUnderManyThreads) {
+  RouteTable table = AlwaysGl();
+  RoutedSorter sorter("auto", std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().back())),
+                      std::make_unique<PlayedGl>(gl_requests_, gl_fails_), table, {});
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t round = 0; round < 100; ++round) {
+        if (t == 0 && round == 50) gl_fails_ = true;
+        ExpectSortsLikeStdSort<std::uint32_t>(
+            sorter, {MakeKeys<std::uint32_t>("random", 300 + round, t)}, "thread");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(sorter.failures(), 1);
+  EXPECT_LE(sorter.failures(), 4);  // one for each caller that was under way at most
+}
+
+TEST_F(RoutedSorterTest, KeepsWindowsThatGlCannotTakeOnTheCpu) {
+  const auto sorter = Make(AlwaysGl());
+  ExpectSortsLikeStdSort<std::uint32_t>(*sorter, {MakeKeys<std::uint32_t>("random", 5000, 1)}, "");
+  EXPECT_EQ(gl_requests_, 0);
+  EXPECT_EQ(sorter->failures(), 0);
+}
+
+TEST_F(RoutedSorterTest, ComparesTheMeasuredCostOfTheWholeRequest) {
+  RouteTable table;
+  table.gl_window_max = 1 << 20;
+  for (auto& width : table.gl_request_seconds) width.fill(std::numeric_limits<double>::infinity());
+  for (auto& width : table.cpu_key_seconds) width.fill(1e-8);
+  // Four windows of 2^16 keys: 2.6 ms on the CPU, 1 ms on GL, whether the channels are full or not.
+  table.gl_request_seconds[0][ClassOf(1 << 16)] = 1e-3;
+  const auto sorter = Make(table);
+  constexpr std::size_t kWindow = 1 << 16;
+  EXPECT_TRUE(sorter->PrefersGl(0, {kWindow, kWindow, kWindow, kWindow}));
+  EXPECT_TRUE(sorter->PrefersGl(0, {kWindow, kWindow, 0, 0}));
+  EXPECT_FALSE(sorter->PrefersGl(0, {kWindow, 0, 0, 0}));
+  EXPECT_FALSE(sorter->PrefersGl(1, {kWindow, kWindow, kWindow, kWindow})) << "64-bit keys";
+  EXPECT_FALSE(sorter->PrefersGl(0, {1 << 10, 1 << 10, 1 << 10, 1 << 10})) << "not measured";
+}
+
+}  // namespace
+}  // namespace tidemark::sort
