@@ -1,0 +1,183 @@
+#include "client/client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <utility>
+
+#include "client/connection.h"
+#include "client/convert.h"
+
+namespace tidemark::client {
+namespace {
+
+// Answers have no fixed bound (heavy hitters of long strings), gRPC's default is 4 MiB.
+constexpr int kMaxAnswerBytes = 64 * 1024 * 1024;
+
+std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  // No bound on probes without data between: a watch that pushes only changes may be silent for
+  // hours.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // http_proxy in the environment is meant for the web, and would swallow even 127.0.0.1.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxAnswerBytes);
+  // gRPC waits up to 2 minutes between attempts to connect again; a daemon is back in seconds.
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  return grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+template <typename Stub, typename Request, typename Response>
+Response Call(const Connection& connection, Stub& stub,
+              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+              const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + connection.options.deadline);
+  Response response;
+  const grpc::Status status = (stub.*method)(&context, request, &response);
+  if (!status.ok()) throw connection.ToError(status);
+  return response;
+}
+
+}  // namespace
+
+Connection::Connection(ClientOptions given)
+    : options(std::move(given)),
+      channel(MakeChannel(options)),
+      streams(v1::StreamService::NewStub(channel)),
+      ingest(v1::IngestService::NewStub(channel)),
+      query(v1::QueryService::NewStub(channel)),
+      info(v1::InfoService::NewStub(channel)) {}
+
+Error Connection::ToError(const grpc::Status& status) const {
+  const auto code = static_cast<Code>(status.error_code());
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return Error(code, "the daemon at " + options.server +
+                             " cannot be reached or is not ready: " + status.error_message());
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return Error(code, "the daemon at " + options.server + " did not answer within " +
+                             std::to_string(options.deadline.count()) + " ms");
+    case grpc::StatusCode::UNIMPLEMENTED:
+      if (status.error_message().empty()) {
+        return Error(code, "what answers at " + options.server + " does not know this call");
+      }
+      break;
+    default:
+      break;
+  }
+  return Error(code, status.error_message());
+}
+
+Client::Client(ClientOptions options)
+    : connection_(std::make_shared<Connection>(std::move(options))) {}
+Client::~Client() = default;
+
+const ClientOptions& Client::options() const { return connection_->options; }
+
+StreamInfo Client::CreateStream(const std::string& name, const StreamConfig& config) {
+  v1::CreateStreamRequest request;
+  request.set_name(name);
+  ToProto(config, request.mutable_config());
+  return FromProto(
+      Call(*connection_, *connection_->streams, &v1::StreamService::Stub::CreateStream, request)
+          .stream());
+}
+
+std::vector<StreamInfo> Client::ListStreams(const std::string& prefix) {
+  std::vector<StreamInfo> out;
+  v1::ListStreamsRequest request;
+  request.set_prefix(prefix);
+  do {
+    const v1::ListStreamsResponse page =
+        Call(*connection_, *connection_->streams, &v1::StreamService::Stub::ListStreams, request);
+    for (const auto& stream : page.streams()) out.push_back(FromProto(stream));
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return out;
+}
+
+StreamInfo Client::DescribeStream(const std::string& name) {
+  v1::DescribeStreamRequest request;
+  request.set_name(name);
+  return FromProto(
+      Call(*connection_, *connection_->streams, &v1::StreamService::Stub::DescribeStream, request)
+          .stream());
+}
+
+void Client::DeleteStream(const std::string& name) {
+  v1::DeleteStreamRequest request;
+  request.set_name(name);
+  Call(*connection_, *connection_->streams, &v1::StreamService::Stub::DeleteStream, request);
+}
+
+QuantilesAnswer Client::Quantiles(const std::string& stream, const std::vector<double>& phi,
+                                  const Scope& scope) {
+  v1::QuantilesRequest request;
+  request.set_stream(stream);
+  request.mutable_phi()->Add(phi.begin(), phi.end());
+  SetScope(scope, &request);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Quantiles, request));
+}
+
+RanksAnswer Client::Ranks(const std::string& stream, const std::vector<Value>& values,
+                          const Scope& scope) {
+  v1::RanksRequest request;
+  request.set_stream(stream);
+  ToProto(values, request.mutable_values());
+  SetScope(scope, &request);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Ranks, request));
+}
+
+HistogramAnswer Client::EquiDepthHistogram(const std::string& stream, std::uint32_t buckets,
+                                           const Scope& scope) {
+  v1::HistogramRequest request;
+  request.set_stream(stream);
+  request.set_equi_depth(buckets);
+  SetScope(scope, &request);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Histogram, request));
+}
+
+HistogramAnswer Client::Histogram(const std::string& stream, const std::vector<Value>& bounds,
+                                  const Scope& scope) {
+  v1::HistogramRequest request;
+  request.set_stream(stream);
+  ToProto(bounds, request.mutable_bounds()->mutable_values());
+  SetScope(scope, &request);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Histogram, request));
+}
+
+HeavyHittersAnswer Client::HeavyHitters(const std::string& stream, double support,
+                                        std::uint32_t limit, const Scope& scope) {
+  v1::HeavyHittersRequest request;
+  request.set_stream(stream);
+  request.set_support(support);
+  request.set_limit(limit);
+  SetScope(scope, &request);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::HeavyHitters, request));
+}
+
+CountsAnswer Client::Counts(const std::string& stream, const std::vector<Value>& items,
+                            const Scope& scope) {
+  v1::CountsRequest request;
+  request.set_stream(stream);
+  ToProto(items, request.mutable_items());
+  SetScope(scope, &request);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Counts, request));
+}
+
+ServerInfo Client::Info() {
+  return FromProto(Call(*connection_, *connection_->info, &v1::InfoService::Stub::GetInfo,
+                        v1::GetInfoRequest{}));
+}
+
+}  // namespace tidemark::client

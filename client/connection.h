@@ -1,0 +1,35 @@
+// What the library's source files share about gRPC: the channel, its stubs, and errors. Not
+// installed.
+#ifndef TIDEMARK_CLIENT_CONNECTION_H_
+#define TIDEMARK_CLIENT_CONNECTION_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <memory>
+
+#include "client/client.h"
+#include "tidemark/v1/info.grpc.pb.h"
+#include "tidemark/v1/ingest.grpc.pb.h"
+#include "tidemark/v1/query.grpc.pb.h"
+#include "tidemark/v1/streams.grpc.pb.h"
+
+namespace tidemark::client {
+
+struct Connection {
+  explicit Connection(ClientOptions options);
+
+  ClientOptions options;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::StreamService::Stub> streams;
+  std::unique_ptr<v1::IngestService::Stub> ingest;
+  std::unique_ptr<v1::QueryService::Stub> query;
+  std::unique_ptr<v1::InfoService::Stub> info;
+
+  /// The Error for a status that is not OK.
+  Error ToError(const grpc::Status& status) const;
+};
+
+}  // namespace tidemark::client
+
+#endif  // TIDEMARK_CLIENT_CONNECTION_H_

@@ -1,0 +1,43 @@
+// Between protobuf messages and the plain structures of answers.h. Not installed.
+#ifndef TIDEMARK_CLIENT_CONVERT_H_
+#define TIDEMARK_CLIENT_CONVERT_H_
+
+#include <vector>
+
+#include "client/answers.h"
+#include "client/client.h"
+#include "tidemark/v1/info.pb.h"
+#include "tidemark/v1/query.pb.h"
+#include "tidemark/v1/streams.pb.h"
+
+namespace tidemark::client {
+
+/// A value without a kind (of a newer daemon) becomes the string "?", so that it is seen.
+Value FromProto(const v1::Value& value);
+void ToProto(const Value& value, v1::Value* out);
+void ToProto(const StreamConfig& config, v1::StreamConfig* out);
+void ToProto(const std::vector<Value>& values, google::protobuf::RepeatedPtrField<v1::Value>* out);
+
+StreamInfo FromProto(const v1::Stream& stream);
+QuantilesAnswer FromProto(const v1::QuantilesResponse& response);
+RanksAnswer FromProto(const v1::RanksResponse& response);
+HistogramAnswer FromProto(const v1::HistogramResponse& response);
+HeavyHittersAnswer FromProto(const v1::HeavyHittersResponse& response);
+CountsAnswer FromProto(const v1::CountsResponse& response);
+WatchAnswer FromProto(const v1::WatchResponse& response);
+ServerInfo FromProto(const v1::GetInfoResponse& response);
+
+void ToProto(std::chrono::microseconds time, google::protobuf::Duration* out);
+
+/// Sets the request's scope, unless it is the whole history.
+template <typename Request>
+void SetScope(const Scope& scope, Request* request) {
+  if (scope.last_values != 0) request->mutable_scope()->set_last_values(scope.last_values);
+  if (scope.last_time.count() != 0) {
+    ToProto(scope.last_time, request->mutable_scope()->mutable_last_time());
+  }
+}
+
+}  // namespace tidemark::client
+
+#endif  // TIDEMARK_CLIENT_CONVERT_H_

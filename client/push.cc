@@ -1,0 +1,278 @@
+// Client::Push and Client::PushAcknowledged: spans cut into packed batches, and the two calls that
+// carry them.
+#include "client/push.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "client/connection.h"
+
+namespace tidemark::client {
+
+static_assert(std::endian::native == std::endian::little,
+              "packed values are little-endian, and spans are sent as they lie in memory");
+
+// What both calls are to the cutting of batches: something that takes the next batch.
+struct PushCall {
+  PushCall(std::shared_ptr<Connection> to, std::string name)
+      : connection(std::move(to)), stream(std::move(name)) {}
+  virtual ~PushCall() = default;
+
+  /// The batch to fill, its values empty. Every batch names its stream: beside its
+  /// values that costs nothing, and a refused first batch then leaves no doubt about the next.
+  v1::Batch* Next() {
+    v1::Batch* batch = NextBatch();
+    batch->set_stream(stream);
+    return batch;
+  }
+  /// Sends the batch that Next gave.
+  void Send() {
+    if (over) throw *over;
+    SendBatch();
+  }
+  [[noreturn]] void Fail(const Error& error) {
+    over = error;
+    throw error;
+  }
+  Error EndedEarly() const {
+    return Error(Code::kUnavailable,
+                 "the daemon at " + connection->options.server + " ended the push before its end");
+  }
+
+  virtual v1::Batch* NextBatch() = 0;
+  virtual void SendBatch() = 0;
+
+  std::shared_ptr<Connection> connection;
+  std::string stream;
+  grpc::ClientContext context;
+  std::optional<Error> over;  ///< why the call takes nothing more
+};
+
+namespace {
+
+void SendPacked(PushCall& call, ValueType type, std::span<const std::byte> values) {
+  const std::size_t batch_bytes = kBatchValues * PackedBytes(type);
+  while (!values.empty()) {
+    const auto part = values.first(std::min(batch_bytes, values.size()));
+    v1::Batch* batch = call.Next();
+    batch->set_type(static_cast<v1::ValueType>(type));
+    batch->mutable_packed()->assign(reinterpret_cast<const char*>(part.data()), part.size());
+    call.Send();
+    values = values.subspan(part.size());
+  }
+}
+
+template <typename String>
+void SendStrings(PushCall& call, std::span<const String> items) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!IsUtf8(items[i])) {
+      throw Error(Code::kInvalidArgument,
+                  "item " + std::to_string(i) + " of the span is not UTF-8");
+    }
+  }
+  std::size_t i = 0;
+  while (i < items.size()) {
+    v1::Batch* batch = call.Next();
+    batch->set_type(v1::VALUE_TYPE_STRING);
+    auto* out = batch->mutable_string()->mutable_values();
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    while (i < items.size() && count < kBatchValues &&
+           (count == 0 || bytes + items[i].size() <= kBatchStringBytes)) {
+      out->Add()->assign(items[i].data(), items[i].size());
+      bytes += items[i].size();
+      ++count;
+      ++i;
+    }
+    call.Send();
+  }
+}
+
+// Plain pushing.
+struct PlainCall final : PushCall {
+  PlainCall(std::shared_ptr<Connection> to, std::string name)
+      : PushCall(std::move(to), std::move(name)),
+        writer(connection->ingest->Push(&context, &response)) {}
+  ~PlainCall() override {
+    if (finished) return;
+    context.TryCancel();
+    writer->Finish();
+  }
+
+  v1::Batch* NextBatch() override {
+    request.mutable_batch()->clear_values();
+    return request.mutable_batch();
+  }
+  void SendBatch() override {
+    if (writer->Write(request)) return;
+    finished = true;
+    const grpc::Status status = writer->Finish();
+    Fail(status.ok() ? EndedEarly() : connection->ToError(status));
+  }
+  PushSummary Finish() {
+    if (over) throw *over;
+    writer->WritesDone();
+    finished = true;
+    const grpc::Status status = writer->Finish();
+    if (!status.ok()) Fail(connection->ToError(status));
+    over = Error(Code::kFailedPrecondition, "the push is finished");
+    return {response.batches(), response.accepted(), response.refused()};
+  }
+
+  v1::PushRequest request;
+  v1::PushResponse response;
+  std::unique_ptr<grpc::ClientWriter<v1::PushRequest>> writer;
+  bool finished = false;
+};
+
+// Acknowledged pushing. One thread does both directions: it reads an acknowledgement only when it
+// may send nothing more. That cannot lock up: at most max_unacknowledged short messages wait in the
+// other direction, far below a flow-control window.
+struct AcknowledgedCall final : PushCall {
+  AcknowledgedCall(std::shared_ptr<Connection> to, std::string name, AcknowledgedPushOptions given)
+      : PushCall(std::move(to), std::move(name)),
+        options(std::move(given)),
+        io(connection->ingest->PushAcknowledged(&context)) {}
+  ~AcknowledgedCall() override {
+    if (finished) return;
+    context.TryCancel();
+    io->Finish();
+  }
+
+  v1::Batch* NextBatch() override {
+    request.mutable_batch()->clear_values();
+    return request.mutable_batch();
+  }
+  void SendBatch() override {
+    while (sent - summary.batches >= std::max<std::size_t>(options.max_unacknowledged, 1)) {
+      ReadOne();
+    }
+    request.set_batch_id(sent + 1);
+    if (!io->Write(request)) Broken();
+    ++sent;
+  }
+  void ReadOne() {
+    v1::PushAcknowledgedResponse response;
+    if (!io->Read(&response)) Broken();
+    if (response.batch_id() != summary.batches + 1) {
+      context.TryCancel();
+      finished = true;
+      io->Finish();
+      Fail(Error(Code::kInternal, "acknowledgement of batch " +
+                                      std::to_string(response.batch_id()) + " where batch " +
+                                      std::to_string(summary.batches + 1) + " was due"));
+    }
+    ++summary.batches;
+    const Acknowledgement acknowledgement{response.batch_id(), response.accepted(),
+                                          response.refused(), static_cast<Code>(response.code()),
+                                          response.message()};
+    if (acknowledgement.code == Code::kOk) {
+      summary.accepted += acknowledgement.accepted;
+      summary.refused += acknowledgement.refused;
+    } else {
+      ++summary.refused_batches;
+      if (!first_refusal) first_refusal = Error(acknowledgement.code, acknowledgement.message);
+    }
+    if (options.on_acknowledgement) options.on_acknowledgement(acknowledgement);
+  }
+  AcknowledgedPushSummary Flush() {
+    if (over) throw *over;
+    while (summary.batches < sent) ReadOne();
+    if (first_refusal && !options.on_acknowledgement) throw *first_refusal;
+    return summary;
+  }
+  AcknowledgedPushSummary Finish() {
+    if (over) throw *over;
+    io->WritesDone();
+    while (summary.batches < sent) ReadOne();
+    finished = true;
+    const grpc::Status status = io->Finish();
+    if (!status.ok()) Fail(connection->ToError(status));
+    over = Error(Code::kFailedPrecondition, "the push is finished");
+    if (first_refusal && !options.on_acknowledgement) throw *first_refusal;
+    return summary;
+  }
+  [[noreturn]] void Broken() {
+    finished = true;
+    const grpc::Status status = io->Finish();
+    Fail(status.ok() ? EndedEarly() : connection->ToError(status));
+  }
+
+  AcknowledgedPushOptions options;
+  v1::PushAcknowledgedRequest request;
+  std::unique_ptr<
+      grpc::ClientReaderWriter<v1::PushAcknowledgedRequest, v1::PushAcknowledgedResponse>>
+      io;
+  std::uint64_t sent = 0;
+  AcknowledgedPushSummary summary;
+  std::optional<Error> first_refusal;
+  bool finished = false;
+};
+
+}  // namespace
+
+BatchWriter::BatchWriter(std::unique_ptr<PushCall> call) : call_(std::move(call)) {}
+BatchWriter::~BatchWriter() = default;
+
+void BatchWriter::Write(std::span<const double> values) {
+  SendPacked(*call_, ValueType::kFloat64, std::as_bytes(values));
+}
+void BatchWriter::Write(std::span<const float> values) {
+  SendPacked(*call_, ValueType::kFloat32, std::as_bytes(values));
+}
+void BatchWriter::Write(std::span<const std::int64_t> values) {
+  SendPacked(*call_, ValueType::kInt64, std::as_bytes(values));
+}
+void BatchWriter::Write(std::span<const std::uint64_t> values) {
+  SendPacked(*call_, ValueType::kUint64, std::as_bytes(values));
+}
+void BatchWriter::Write(std::span<const std::uint32_t> values) {
+  SendPacked(*call_, ValueType::kUint32, std::as_bytes(values));
+}
+void BatchWriter::Write(std::span<const Ipv4> values) {
+  SendPacked(*call_, ValueType::kIpv4, std::as_bytes(values));
+}
+void BatchWriter::Write(std::span<const std::string_view> items) { SendStrings(*call_, items); }
+void BatchWriter::Write(std::span<const std::string> items) { SendStrings(*call_, items); }
+
+void BatchWriter::WritePacked(ValueType type, std::span<const std::byte> values) {
+  const std::size_t bytes = PackedBytes(type);
+  if (bytes == 0) {
+    throw Error(Code::kInvalidArgument,
+                "values of type " + std::string(TypeName(type)) + " have no packed form");
+  }
+  if (values.size() % bytes != 0) {
+    throw Error(Code::kInvalidArgument, std::to_string(values.size()) +
+                                            " bytes are no multiple of " + std::to_string(bytes) +
+                                            ", the size of a " + std::string(TypeName(type)));
+  }
+  SendPacked(*call_, type, values);
+}
+
+void BatchWriter::Cancel() { call_->context.TryCancel(); }
+
+Pusher::Pusher(std::unique_ptr<PushCall> call) : BatchWriter(std::move(call)) {}
+PushSummary Pusher::Finish() { return static_cast<PlainCall&>(*call_).Finish(); }
+
+AcknowledgedPusher::AcknowledgedPusher(std::unique_ptr<PushCall> call)
+    : BatchWriter(std::move(call)) {}
+AcknowledgedPushSummary AcknowledgedPusher::Flush() {
+  return static_cast<AcknowledgedCall&>(*call_).Flush();
+}
+AcknowledgedPushSummary AcknowledgedPusher::Finish() {
+  return static_cast<AcknowledgedCall&>(*call_).Finish();
+}
+
+Pusher Client::Push(const std::string& stream) {
+  return Pusher(std::make_unique<PlainCall>(connection_, stream));
+}
+
+AcknowledgedPusher Client::PushAcknowledged(const std::string& stream,
+                                            AcknowledgedPushOptions options) {
+  return AcknowledgedPusher(
+      std::make_unique<AcknowledgedCall>(connection_, stream, std::move(options)));
+}
+
+}  // namespace tidemark::client

@@ -1,0 +1,118 @@
+// Values in, over gRPC, in packed batches.
+#ifndef TIDEMARK_CLIENT_PUSH_H_
+#define TIDEMARK_CLIENT_PUSH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "client/error.h"
+#include "client/value.h"
+
+namespace tidemark::client {
+
+class Client;
+struct PushCall;  // push.cc
+
+/// Values of one batch: at 16k the cost of a message vanishes beside that of its values, and 128
+/// KiB of float64 stays far below gRPC's 4 MiB a message.
+constexpr std::size_t kBatchValues = 16 * 1024;
+/// Bytes of the items of one batch of strings, unless one item alone is longer.
+constexpr std::size_t kBatchStringBytes = 256 * 1024;
+
+/// Both ways to push share these. Each Write sends its values at once, in batches of at most
+/// kBatchValues: hand over many values at a time. Write waits while the daemon is full (nothing is
+/// dropped), without a deadline; Cancel ends the wait.
+///
+/// The element type of the span says the type of the stream, which is created on first use; a
+/// stream of another type refuses the batch (FAILED_PRECONDITION). Errors: every method throws
+/// Error; after that the call is over and each further one throws again. Thread: one at a time,
+/// except Cancel, which may come from any thread while the object lives.
+class BatchWriter {
+ public:
+  BatchWriter(const BatchWriter&) = delete;
+  BatchWriter& operator=(const BatchWriter&) = delete;
+  /// Cancels the call unless it was finished; batches that have arrived by then stay.
+  virtual ~BatchWriter();
+
+  void Write(std::span<const double> values);
+  void Write(std::span<const float> values);
+  void Write(std::span<const std::int64_t> values);
+  void Write(std::span<const std::uint64_t> values);
+  void Write(std::span<const std::uint32_t> values);
+  void Write(std::span<const Ipv4> values);
+  /// Items must be UTF-8: INVALID_ARGUMENT, with nothing of this span sent, otherwise.
+  void Write(std::span<const std::string_view> items);
+  void Write(std::span<const std::string> items);
+  /// Packed little-endian values of `type` (not kString). INVALID_ARGUMENT if the size is no
+  /// multiple of the type's.
+  void WritePacked(ValueType type, std::span<const std::byte> values);
+
+  void Cancel();
+
+ protected:
+  explicit BatchWriter(std::unique_ptr<PushCall> call);
+  std::unique_ptr<PushCall> call_;
+};
+
+struct PushSummary {
+  std::uint64_t batches = 0;
+  std::uint64_t accepted = 0;  ///< values that are part of n from now on
+  std::uint64_t refused = 0;   ///< NaN
+};
+
+/// Client streaming: one answer at the end, and the daemon ends the call at the first refused
+/// batch.
+class Pusher final : public BatchWriter {
+ public:
+  /// Says that nothing more comes and waits for the daemon's count.
+  PushSummary Finish();
+
+ private:
+  friend class Client;
+  explicit Pusher(std::unique_ptr<PushCall> call);
+};
+
+struct Acknowledgement {
+  std::uint64_t batch_id = 0;  ///< 1, 2, ... in the order sent
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  Code code = Code::kOk;  ///< else the batch was refused whole, for the reason in `message`
+  std::string message;
+};
+
+struct AcknowledgedPushOptions {
+  /// Batches sent and not acknowledged yet; Write waits for an acknowledgement beyond that.
+  std::size_t max_unacknowledged = 32;
+  /// Called in order with each acknowledgement, from Write, Flush or Finish. Without it, a refused
+  /// batch is thrown as an Error by Flush or Finish.
+  std::function<void(const Acknowledgement&)> on_acknowledgement;
+};
+
+struct AcknowledgedPushSummary {
+  std::uint64_t batches = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;          ///< NaN of accepted batches
+  std::uint64_t refused_batches = 0;  ///< refused whole
+};
+
+/// Bidirectional: every batch is acknowledged in order, and a refused one does not end the call.
+class AcknowledgedPusher final : public BatchWriter {
+ public:
+  /// Waits until every batch sent so far is acknowledged; the counts so far.
+  AcknowledgedPushSummary Flush();
+  /// Flush, and the end of the call.
+  AcknowledgedPushSummary Finish();
+
+ private:
+  friend class Client;
+  explicit AcknowledgedPusher(std::unique_ptr<PushCall> call);
+};
+
+}  // namespace tidemark::client
+
+#endif  // TIDEMARK_CLIENT_PUSH_H_
