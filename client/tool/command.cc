@@ -1,0 +1,391 @@
+#include "client/tool/command.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "client/client.h"
+#include "client/tool/arguments.h"
+#include "client/tool/json.h"
+#include "client/tool/plot.h"
+#include "client/tool/push_command.h"
+#include "client/tool/text.h"
+#include "client/tool/watch_command.h"
+
+namespace tidemark::tool {
+namespace {
+
+using client::Client;
+using client::Value;
+
+double ToNumber(const std::string& option, const std::string& text) {
+  double number = 0;
+  if (!client::ParseText(ShowMinus(text), &number)) {
+    throw UsageError(option + ": \"" + ShowMinus(text) + "\" is not a number");
+  }
+  return number;
+}
+
+std::uint64_t ToCount(const std::string& option, const std::string& text, std::uint64_t most) {
+  std::uint64_t number = 0;
+  if (!client::ParseText(ShowMinus(text), &number) || number == 0 || number > most) {
+    throw UsageError(option + ": \"" + ShowMinus(text) + "\" is not a whole number from 1 to " +
+                     std::to_string(most));
+  }
+  return number;
+}
+
+std::chrono::microseconds ToDuration(const std::string& option, const std::string& text) {
+  const auto duration = ParseDuration(ShowMinus(text));
+  if (!duration) {
+    throw UsageError(option + ": \"" + ShowMinus(text) +
+                     "\" is not a duration such as 250ms, 1s, 5m, 2h or 7d");
+  }
+  return *duration;
+}
+
+client::ValueType ToType(const std::string& text) {
+  const auto type = client::ParseTypeName(text);
+  if (!type) {
+    throw UsageError("--type: \"" + text + "\" is none of " + std::string(client::TypeNames()));
+  }
+  return *type;
+}
+
+std::vector<double> ToNumbers(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<double> numbers;
+  for (const std::string& text : texts) numbers.push_back(ToNumber(option, text));
+  return numbers;
+}
+
+std::vector<std::string> ShowAll(std::vector<std::string> texts) {
+  for (std::string& text : texts) text = ShowMinus(text);
+  return texts;
+}
+
+// Everything that the command line can say. Numbers stay text until the command runs, so that their
+// messages are ours.
+struct Options {
+  std::string server = "127.0.0.1:7070";
+  bool json = false;
+  std::string stream;
+  std::string type;
+  std::string epsilon;
+  std::string frequency_epsilon;
+  std::string last;
+  std::string window;
+  std::string buckets;
+  std::string bounds;
+  std::string support;
+  std::string every = "1s";
+  std::string repeat;
+  std::string column;
+  std::vector<std::string> values;
+  PushOptions push;
+};
+
+class Command {
+ public:
+  explicit Command(const Environment& environment) : environment_(environment) {}
+  int Run(const std::vector<std::string>& arguments);
+
+ private:
+  void Define();
+  CLI::App* Add(const char* name, const char* description, std::function<int()> run);
+  CLI::App* AddWithStream(const char* name, const char* description, std::function<int()> run);
+  void AddScope(CLI::App* command);
+  int Execute();
+
+  client::ClientOptions To() const {
+    client::ClientOptions to;
+    to.server = options_.server;
+    return to;
+  }
+  client::Scope Scope() const;
+  std::vector<Value> StreamValues(Client& client, const std::vector<std::string>& texts) {
+    return ParseValues(client.DescribeStream(options_.stream).config.type, texts);
+  }
+  template <typename Answer>
+  int Print(const Answer& answer) {
+    environment_.out << (options_.json ? Dump(ToJson(answer)) + "\n" : ToText(answer));
+    return kDone;
+  }
+
+  int Create();
+  int Delete();
+  int Rank();
+  int Histogram();
+  int Count();
+  int Push();
+  int Watch();
+
+  const Environment& environment_;
+  CLI::App app_{"Quantiles and heavy hitters of streams, with proven error.", "tidemark"};
+  Options options_;
+  std::function<int()> run_;
+};
+
+CLI::App* Command::Add(const char* name, const char* description, std::function<int()> run) {
+  CLI::App* command = app_.add_subcommand(name, description);
+  command->fallthrough();  // --server and --json may follow the subcommand
+  command->callback([this, run = std::move(run)] { run_ = run; });
+  return command;
+}
+
+CLI::App* Command::AddWithStream(const char* name, const char* description,
+                                 std::function<int()> run) {
+  CLI::App* command = Add(name, description, std::move(run));
+  command->add_option("STREAM", options_.stream, "Name of the stream")
+      ->required()
+      ->option_text(" ");
+  return command;
+}
+
+void Command::AddScope(CLI::App* command) {
+  auto* last = command->add_option("--last", options_.last, "Only the last N values");
+  last->option_text("N");
+  command->add_option("--window", options_.window, "Only the values of so much time, e.g. 5m")
+      ->option_text("DURATION")
+      ->excludes(last);
+}
+
+void Command::Define() {
+  app_.require_subcommand(1);
+  app_.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
+  app_.add_option("--server", options_.server, "The daemon (default 127.0.0.1:7070)")
+      ->option_text("HOST:PORT")
+      ->envname("TIDEMARK_SERVER");
+  app_.add_flag("--json", options_.json, "Print JSON");
+  app_.footer("Exit status: 0 done, 1 refused by the daemon or not reachable, 2 usage.");
+
+  CLI::App* push = AddWithStream("push", "Stream values into it: text, CSV or packed",
+                                 [this] { return Push(); });
+  push->add_option("FILE", options_.push.file, "The input; - (the default) is standard input")
+      ->option_text(" ");
+  push->add_option("--type", options_.type,
+                   "Type of the values (default: the stream's, or the daemon's default)")
+      ->option_text("T");
+  push->add_option("--column", options_.column, "CSV: the column by number from 1 or by name")
+      ->option_text("N");
+  push->add_option("--repeat", options_.repeat, "Stream the file K times")->option_text("K");
+  push->add_flag("--raw", options_.push.raw, "The input is packed little-endian values");
+  push->add_flag("--skip-bad", options_.push.skip_bad,
+                 "Count and skip what is no value (default: stop there)");
+
+  CLI::App* create = AddWithStream("create", "Create a stream", [this] { return Create(); });
+  create->add_option("--type", options_.type, std::string(client::TypeNames()))->option_text("T");
+  create->add_option("--epsilon", options_.epsilon, "Largest rank error, as a share of n")
+      ->option_text("E");
+  create
+      ->add_option("--frequency-epsilon", options_.frequency_epsilon,
+                   "Largest count error, as a share of n")
+      ->option_text("E");
+
+  Add("streams", "List the streams", [this] { return Print(Client(To()).ListStreams()); });
+  AddWithStream("describe", "Everything about one stream",
+                [this] { return Print(Client(To()).DescribeStream(options_.stream)); });
+  AddWithStream("delete", "Delete a stream and all that it holds", [this] { return Delete(); });
+
+  CLI::App* quantile = AddWithStream("quantile", "Values at given shares of the order", [this] {
+    return Print(
+        Client(To()).Quantiles(options_.stream, ToNumbers("PHI", options_.values), Scope()));
+  });
+  quantile->add_option("PHI", options_.values, "Shares from 0 to 1")
+      ->required()
+      ->option_text("...");
+  AddScope(quantile);
+
+  CLI::App* rank = AddWithStream("rank", "How many values are at or below given ones",
+                                 [this] { return Rank(); });
+  rank->add_option("VALUE", options_.values, "Values of the stream's type")
+      ->required()
+      ->option_text("...");
+  AddScope(rank);
+
+  CLI::App* histogram =
+      AddWithStream("histogram", "The distribution in buckets", [this] { return Histogram(); });
+  auto* buckets = histogram->add_option("--buckets", options_.buckets, "Buckets of equal count");
+  buckets->option_text("B");
+  histogram->add_option("--bounds", options_.bounds, "Buckets between ascending values")
+      ->option_text("V,V,...")
+      ->excludes(buckets);
+  AddScope(histogram);
+
+  CLI::App* top = AddWithStream("top", "Items that make up at least a share of it", [this] {
+    return Print(Client(To()).HeavyHitters(options_.stream, ToNumber("--support", options_.support),
+                                           0, Scope()));
+  });
+  top->add_option("--support", options_.support, "The share, above 0 and at most 1")
+      ->required()
+      ->option_text("S");
+  AddScope(top);
+
+  CLI::App* count = AddWithStream("count", "How often items came", [this] { return Count(); });
+  count->add_option("ITEM", options_.values, "Items of the stream's type")
+      ->required()
+      ->option_text("...");
+  AddScope(count);
+
+  CLI::App* watch = AddWithStream("watch", "A continuous query", [this] { return Watch(); });
+  auto* phi = watch->add_option("--quantile", options_.values, "Watch quantiles");
+  phi->option_text("PHI...");
+  watch->add_option("--top", options_.support, "Watch heavy hitters of this support")
+      ->option_text("S")
+      ->excludes(phi);
+  watch->add_option("--every", options_.every, "Time between answers (default 1s)")
+      ->option_text("DURATION");
+
+  Add("info", "Version, sorter in use and why, graphics, limits",
+      [this] { return Print(Client(To()).Info()); });
+}
+
+client::Scope Command::Scope() const {
+  client::Scope scope;
+  if (!options_.last.empty()) scope.last_values = ToCount("--last", options_.last, UINT64_MAX);
+  if (!options_.window.empty()) scope.last_time = ToDuration("--window", options_.window);
+  return scope;
+}
+
+int Command::Create() {
+  client::StreamConfig config;
+  if (!options_.type.empty()) config.type = ToType(options_.type);
+  // The daemon takes 0 for "the default", and says what else is wrong; a 0 written here is no wish
+  // for the default.
+  const auto epsilon = [](const char* option, const std::string& text) {
+    if (text.empty()) return 0.0;
+    const double number = ToNumber(option, text);
+    if (!(number > 0)) throw UsageError(std::string(option) + ": must be above 0");
+    return number;
+  };
+  config.quantile_epsilon = epsilon("--epsilon", options_.epsilon);
+  config.frequency_epsilon = epsilon("--frequency-epsilon", options_.frequency_epsilon);
+  return Print(Client(To()).CreateStream(options_.stream, config));
+}
+
+int Command::Delete() {
+  Client(To()).DeleteStream(options_.stream);
+  if (options_.json) {
+    environment_.out << Dump({{"deleted", options_.stream}}) << "\n";
+  } else {
+    environment_.out << "deleted " << Printable(options_.stream) << "\n";
+  }
+  return kDone;
+}
+
+int Command::Rank() {
+  const client::Scope scope = Scope();
+  Client client(To());
+  return Print(
+      client.Ranks(options_.stream, StreamValues(client, ShowAll(options_.values)), scope));
+}
+
+int Command::Count() {
+  const client::Scope scope = Scope();
+  Client client(To());
+  return Print(
+      client.Counts(options_.stream, StreamValues(client, ShowAll(options_.values)), scope));
+}
+
+int Command::Histogram() {
+  const client::Scope scope = Scope();
+  if (options_.buckets.empty() == options_.bounds.empty()) {
+    throw UsageError("histogram: give --buckets B or --bounds V,V,...");
+  }
+  Client client(To());
+  client::HistogramAnswer answer;
+  if (!options_.bounds.empty()) {
+    answer = client.Histogram(options_.stream,
+                              StreamValues(client, SplitList(ShowMinus(options_.bounds))), scope);
+    if (!options_.json) {
+      environment_.out << Plot(answer, Bars::kCount, environment_.out_terminal);
+      return kDone;
+    }
+  } else {
+    const std::uint64_t buckets = ToCount("--buckets", options_.buckets, UINT32_MAX);
+    answer = client.EquiDepthHistogram(options_.stream, static_cast<std::uint32_t>(buckets), scope);
+  }
+  if (options_.json) {
+    environment_.out << Dump(ToJson(answer)) << "\n";
+    return kDone;
+  }
+  // The first bucket begins at the smallest value, which the answer leaves out; its bar needs it.
+  if (!answer.buckets.empty() && !answer.buckets.front().low) {
+    const auto smallest = client.Quantiles(options_.stream, {0}, scope);
+    if (!smallest.answers.empty()) answer.buckets.front().low = smallest.answers.front().value;
+  }
+  environment_.out << Plot(answer, Bars::kDensity, environment_.out_terminal);
+  return kDone;
+}
+
+int Command::Push() {
+  PushOptions& push = options_.push;
+  push.stream = options_.stream;
+  push.json = options_.json;
+  if (!options_.type.empty()) push.type = ToType(options_.type);
+  if (!options_.column.empty()) push.column = options_.column;
+  if (!options_.repeat.empty()) push.repeat = ToCount("--repeat", options_.repeat, UINT32_MAX);
+  return RunPush(To(), push, environment_);
+}
+
+int Command::Watch() {
+  if (options_.values.empty() == options_.support.empty()) {
+    throw UsageError("watch: give --quantile PHI... or --top S");
+  }
+  WatchCommandOptions watch;
+  watch.stream = options_.stream;
+  watch.phi = ToNumbers("--quantile", options_.values);
+  if (!options_.support.empty()) watch.support = ToNumber("--top", options_.support);
+  watch.every = ToDuration("--every", options_.every);
+  watch.json = options_.json;
+  return RunWatch(To(), watch, environment_);
+}
+
+int Command::Execute() {
+  try {
+    const int status = run_();
+    environment_.out.flush();
+    if (!environment_.out) {
+      environment_.err << "tidemark: cannot write the output\n";
+      return kRefused;
+    }
+    return status;
+  } catch (const UsageError& error) {
+    environment_.err << "tidemark: " << error.what() << "\n";
+    return kUsage;
+  } catch (const client::Error& error) {
+    environment_.err << "tidemark: " << Printable(error.what()) << " ("
+                     << client::CodeName(error.code()) << ")\n";
+    return kRefused;
+  } catch (const std::exception& error) {
+    environment_.err << "tidemark: " << error.what() << "\n";
+    return kRefused;
+  }
+}
+
+int Command::Run(const std::vector<std::string>& arguments) {
+  Define();
+  std::vector<std::string> reversed = HideMinus(arguments);
+  std::reverse(reversed.begin(), reversed.end());  // CLI11 takes them from the back
+  try {
+    app_.parse(std::move(reversed));
+  } catch (const CLI::Success& success) {  // --help, --version
+    app_.exit(success, environment_.out, environment_.err);
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    environment_.err << "tidemark: " << ShowMinus(error.what())
+                     << "\nSee tidemark --help, or tidemark COMMAND --help.\n";
+    return kUsage;
+  }
+  return Execute();
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& arguments, const Environment& environment) {
+  return Command(environment).Run(arguments);
+}
+
+}  // namespace tidemark::tool

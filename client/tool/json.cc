@@ -1,0 +1,207 @@
+#include "client/tool/json.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+namespace tidemark::tool {
+namespace {
+
+// Every integer below this is a double.
+constexpr std::uint64_t kExactIntegers = std::uint64_t{1} << 53;
+
+Json Header(const client::AnswerHeader& header) {
+  return {{"stream", header.stream},
+          {"n", IntegerToJson(header.n)},
+          {"epsilon", ToJson(header.epsilon)}};
+}
+
+Json ItemsToJson(const std::vector<client::ItemCount>& items) {
+  Json out = Json::array();
+  for (const auto& item : items) {
+    out.push_back({{"value", ToJson(item.value)},
+                   {"count_low", IntegerToJson(item.count_low)},
+                   {"count_high", IntegerToJson(item.count_high)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+Json IntegerToJson(std::uint64_t value) {
+  if (value < kExactIntegers) return value;
+  return std::to_string(value);
+}
+
+Json ToJson(double value) {
+  if (std::isfinite(value)) return value;
+  std::string text;
+  client::AppendText(value, &text);
+  return text;
+}
+
+Json ToJson(const client::Value& value) {
+  return std::visit(
+      [](const auto& v) -> Json {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, double>) {
+          return ToJson(v);
+        } else if constexpr (std::is_same_v<T, float>) {
+          // The double that the float's shortest text stands for, so that 0.1f prints as 0.1.
+          std::string text;
+          client::AppendText(v, &text);
+          double wide = std::numeric_limits<double>::quiet_NaN();
+          client::ParseText(text, &wide);
+          return ToJson(wide);
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          if (v >= 0) return IntegerToJson(static_cast<std::uint64_t>(v));
+          if (v > -static_cast<std::int64_t>(kExactIntegers)) return v;
+          return std::to_string(v);
+        } else if constexpr (std::is_integral_v<T>) {
+          return IntegerToJson(v);
+        } else if constexpr (std::is_same_v<T, client::Ipv4>) {
+          std::string text;
+          client::AppendText(v, &text);
+          return text;
+        } else {
+          return v;
+        }
+      },
+      value.kind);
+}
+
+Json ToJson(const client::QuantilesAnswer& answer) {
+  Json out = Header(answer);
+  Json& answers = out["answers"] = Json::array();
+  for (const auto& a : answer.answers) {
+    answers.push_back({{"phi", ToJson(a.phi)},
+                       {"value", ToJson(a.value)},
+                       {"rank_low", IntegerToJson(a.rank_low)},
+                       {"rank_high", IntegerToJson(a.rank_high)}});
+  }
+  return out;
+}
+
+Json ToJson(const client::RanksAnswer& answer) {
+  Json out = Header(answer);
+  Json& answers = out["answers"] = Json::array();
+  for (const auto& a : answer.answers) {
+    answers.push_back({{"value", ToJson(a.value)},
+                       {"rank_low", IntegerToJson(a.rank_low)},
+                       {"rank_high", IntegerToJson(a.rank_high)}});
+  }
+  return out;
+}
+
+Json ToJson(const client::HistogramAnswer& answer) {
+  Json out = Header(answer);
+  Json& buckets = out["buckets"] = Json::array();
+  for (const auto& b : answer.buckets) {
+    Json bucket = Json::object();
+    if (b.low) bucket["low"] = ToJson(*b.low);
+    if (b.high) bucket["high"] = ToJson(*b.high);
+    bucket["count_low"] = IntegerToJson(b.count_low);
+    bucket["count_high"] = IntegerToJson(b.count_high);
+    buckets.push_back(std::move(bucket));
+  }
+  return out;
+}
+
+Json ToJson(const client::HeavyHittersAnswer& answer) {
+  Json out = Header(answer);
+  out["support"] = ToJson(answer.support);
+  out["items"] = ItemsToJson(answer.items);
+  return out;
+}
+
+Json ToJson(const client::CountsAnswer& answer) {
+  Json out = Header(answer);
+  out["items"] = ItemsToJson(answer.items);
+  return out;
+}
+
+Json ToJson(const client::WatchAnswer& answer) {
+  Json out = std::visit([](const auto& a) { return ToJson(a); }, answer.answer);
+  out["skipped"] = IntegerToJson(answer.skipped);
+  out["time_us"] = IntegerToJson(static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(answer.time.time_since_epoch())
+          .count()));
+  return out;
+}
+
+Json ToJson(const std::vector<client::StreamInfo>& streams) {
+  Json out;
+  Json& list = out["streams"] = Json::array();
+  for (const auto& s : streams) {
+    list.push_back({{"name", s.name},
+                    {"type", client::TypeName(s.config.type)},
+                    {"epsilon", ToJson(s.config.quantile_epsilon)},
+                    {"n", IntegerToJson(s.count)}});
+  }
+  return out;
+}
+
+Json ToJson(const client::StreamInfo& stream) {
+  return {{"name", stream.name},
+          {"type", client::TypeName(stream.config.type)},
+          {"epsilon", ToJson(stream.config.quantile_epsilon)},
+          {"n", IntegerToJson(stream.count)},
+          {"frequency_epsilon", ToJson(stream.config.frequency_epsilon)},
+          {"refused", IntegerToJson(stream.refused)},
+          {"exact", stream.exact},
+          {"pending", IntegerToJson(stream.pending)},
+          {"window_capacity", IntegerToJson(stream.window_capacity)},
+          {"window_fill", IntegerToJson(stream.window_fill)},
+          {"windows_summarized", IntegerToJson(stream.windows_summarized)},
+          {"quantile_bytes", IntegerToJson(stream.quantile_bytes)},
+          {"frequency_bytes", IntegerToJson(stream.frequency_bytes)},
+          {"window_bytes", IntegerToJson(stream.window_bytes)},
+          {"dictionary_bytes", IntegerToJson(stream.dictionary_bytes)}};
+}
+
+Json ToJson(const client::ServerInfo& info) {
+  Json measurements = Json::array();
+  for (const auto& m : info.sorter.measurements) {
+    measurements.push_back({{"key_bits", m.key_bits},
+                            {"window", IntegerToJson(m.window)},
+                            {"sorter", m.sorter},
+                            {"algorithm", m.algorithm},
+                            {"keys_per_second", ToJson(m.keys_per_second)},
+                            {"chosen", m.chosen}});
+  }
+  Json endpoints = Json::object();
+  for (const auto& e : info.endpoints) endpoints[e.name] = e.address;
+  const auto& gl = info.sorter.gl;
+  const auto& limits = info.limits;
+  return {{"version", info.version},
+          {"sorter",
+           {{"requested", info.sorter.requested},
+            {"active", info.sorter.active},
+            {"reason", info.sorter.reason},
+            {"measurements", std::move(measurements)}}},
+          {"gl",
+           {{"available", gl.available},
+            {"error", gl.error},
+            {"vendor", gl.vendor},
+            {"renderer", gl.renderer},
+            {"version", gl.version},
+            {"software", gl.software}}},
+          {"endpoints", std::move(endpoints)},
+          {"limits",
+           {{"max_streams", IntegerToJson(limits.max_streams)},
+            {"max_name_bytes", IntegerToJson(limits.max_name_bytes)},
+            {"max_batch_bytes", IntegerToJson(limits.max_batch_bytes)},
+            {"max_item_bytes", IntegerToJson(limits.max_item_bytes)},
+            {"max_subscriptions", IntegerToJson(limits.max_subscriptions)},
+            {"max_connections", IntegerToJson(limits.max_connections)}}},
+          {"streams", IntegerToJson(info.streams)},
+          {"values", IntegerToJson(info.values)},
+          {"uptime_us", IntegerToJson(static_cast<std::uint64_t>(info.uptime.count()))}};
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tidemark::tool

@@ -1,0 +1,51 @@
+// Which text of the input is the next value: lines, or one column of a CSV file.
+#ifndef TIDEMARK_CLIENT_TOOL_TEXT_VALUES_H_
+#define TIDEMARK_CLIENT_TOOL_TEXT_VALUES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/tool/input.h"
+#include "client/value.h"
+
+namespace tidemark::tool {
+
+/// Without a column: one value a line. Numbers and addresses: space around them, blank lines and
+/// lines that begin with '#' are skipped. Strings: each line is an item as it stands; blank lines
+/// are skipped.
+/// With a column: its number from 1, or its name in the first record. Where a number is given, the
+/// first record is skipped as a header if that field of it is no value of the type; for strings,
+/// of which every field is one, the first record counts. Blank lines are skipped.
+class TextValues {
+ public:
+  /// InputError for column 0.
+  TextValues(ByteSource* source, client::ValueType type, std::optional<std::string> column);
+
+  /// The text of the next value, valid until the next call. False at the end. A record without
+  /// such a column gives an empty text, which is no value of any type but string: see problem().
+  /// InputError if a named column is not in the header.
+  bool Next(std::string_view* text);
+  std::uint64_t line_number() const { return lines_.line_number(); }
+  /// "FILE:LINE: "abc" is not a float64": what is wrong with the text given last.
+  std::string Problem(std::string_view text) const;
+  /// True where even a string is missing: the record has too few columns.
+  bool column_missing() const { return column_missing_; }
+
+ private:
+  bool NextField(std::string_view record, std::string_view* text);
+
+  ByteSource* source_;
+  client::ValueType type_;
+  std::optional<std::string> column_;
+  LineReader lines_;
+  std::optional<std::size_t> index_;  // of the column, once known
+  bool first_record_ = true;
+  bool column_missing_ = false;
+  std::string scratch_;
+};
+
+}  // namespace tidemark::tool
+
+#endif  // TIDEMARK_CLIENT_TOOL_TEXT_VALUES_H_
