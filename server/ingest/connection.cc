@@ -1,0 +1,274 @@
+#include "server/ingest/connection.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+namespace tidemark::server {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// Reads of one connection before the others on the same thread get their turn: 4 x 512 KiB are
+// about a millisecond.
+constexpr int kReadsPerTurn = 4;
+// From the decision to close until the socket is closed whatever the peer does.
+constexpr std::chrono::milliseconds kCloseLimit{5000};
+// A peer that has been silent for so long while we linger has nothing on its way that a reset could
+// cross. On Stop the wait is shorter, as nobody should wait a second for a daemon to end.
+constexpr std::chrono::milliseconds kQuietLimit{1000};
+constexpr std::chrono::milliseconds kQuietLimitStopping{100};
+
+std::string PeerName(const asio::ip::tcp::socket& socket) {
+  error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  if (error) return "unknown peer";
+  return endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+}
+
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
+    : socket_(std::move(socket)),
+      context_(context),
+      peer_(PeerName(socket_)),
+      buffer_(context.read_buffer_bytes),
+      now_(context.now()),
+      quiet_limit_(kQuietLimit),
+      close_timer_(socket_.get_executor()),
+      quiet_timer_(socket_.get_executor()),
+      last_activity_(now_) {
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
+  // Acknowledgements are small and awaited.
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+void Connection::Start() {
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->WaitReadable(); });
+}
+
+void Connection::Refuse(std::string message) {
+  asio::dispatch(socket_.get_executor(),
+                 [self = shared_from_this(), message = std::move(message)]() mutable {
+                   self->out_ = std::move(message);
+                   self->Finish();
+                 });
+}
+
+void Connection::Stop() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->stopping_ = true;
+    self->quiet_limit_ = kQuietLimitStopping;
+    if (self->state_ == State::kOpen) self->Pump();
+    if (self->state_ == State::kLingering) self->ArmQuietTimer();
+  });
+}
+
+void Connection::Abort() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Close(); });
+}
+
+void Connection::CloseIdle() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ != State::kOpen) return;
+    self->context_.metrics.idle_closed.Increment();
+    self->AtEnd(End::kIdle, self->buffer_.readable());
+    self->Finish();
+  });
+}
+
+void Connection::ReleaseBuffer() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (!self->buffer_.empty()) return;
+    self->buffer_.Release();
+    self->buffer_bytes_.store(0, std::memory_order_relaxed);
+  });
+}
+
+bool Connection::MustPause() const {
+  // While stopping, what has been read is taken in whatever the sink says: it is at most one
+  // buffer.
+  if (stopping_) return false;
+  return out_.size() + writing_.size() > context_.outbound_bytes_max || context_.sink.saturated();
+}
+
+void Connection::WaitReadable() {
+  if (wait_outstanding_ || state_ == State::kClosed) return;
+  wait_outstanding_ = true;
+  socket_.async_wait(asio::socket_base::wait_read,
+                     [self = shared_from_this()](const error_code& error) {
+                       self->wait_outstanding_ = false;
+                       if (self->state_ == State::kClosed) return;
+                       if (error) {
+                         self->Close();
+                       } else {
+                         self->OnReadable();
+                       }
+                     });
+}
+
+void Connection::OnReadable() {
+  for (int turn = 0; turn < kReadsPerTurn; ++turn) {
+    const std::span<std::byte> room = buffer_.Prepare(needed_);
+    buffer_bytes_.store(buffer_.capacity(), std::memory_order_relaxed);
+    error_code error;
+    const std::size_t bytes = socket_.read_some(asio::buffer(room.data(), room.size()), error);
+    if (error == asio::error::would_block || error == asio::error::try_again) break;
+    if (error == asio::error::eof) {
+      peer_ended_ = true;
+      if (state_ == State::kOpen) {
+        Pump();
+      } else if (state_ == State::kLingering) {
+        Close();
+      }
+      return;
+    }
+    if (error) {
+      Close();
+      return;
+    }
+    if (state_ != State::kOpen) {  // thrown away: the connection is ending
+      if (state_ == State::kLingering) ArmQuietTimer();
+      continue;
+    }
+    buffer_.Commit(bytes);
+    context_.metrics.bytes.Increment(static_cast<double>(bytes));
+    now_ = context_.now();
+    last_activity_.store(now_, std::memory_order_relaxed);
+    Pump();
+    if (state_ == State::kClosed || wait_outstanding_ || waits_for_writer_ ||
+        waits_for_sink_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    if (bytes < room.size()) break;  // most likely there is no more yet
+  }
+  WaitReadable();
+}
+
+// Parses what has been read and decides what comes next. Does not itself wait for more to read
+// while OnReadable does; callers from elsewhere get that too.
+void Connection::Pump() {
+  if (state_ != State::kOpen) return;
+  waits_for_writer_ = false;
+  waits_for_sink_.store(false, std::memory_order_relaxed);
+  std::size_t consumed = 0;
+  needed_ = 0;
+  const Parsed parsed = Parse(buffer_.readable(), consumed, needed_);
+  buffer_.Consume(consumed);
+  StartWrite();
+  if (state_ != State::kOpen) return;
+  switch (parsed) {
+    case Parsed::kNeedMore:
+      if (peer_ended_ || stopping_) {
+        AtEnd(stopping_ ? End::kStop : End::kPeer, buffer_.readable());
+        Finish();
+      }
+      return;
+    case Parsed::kPaused:
+      if (out_.size() + writing_.size() > context_.outbound_bytes_max) {
+        waits_for_writer_ = true;  // OnWritten goes on
+      } else {
+        PauseForSink();
+      }
+      return;
+    case Parsed::kClose:
+      Finish();
+      return;
+  }
+}
+
+void Connection::PauseForSink() {
+  waits_for_sink_.store(true, std::memory_order_relaxed);
+  context_.metrics.paused.Increment();
+  // The sink may call back when this connection is long gone.
+  context_.sink.WhenReady([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    asio::post(self->socket_.get_executor(), [self] {
+      if (self->state_ != State::kOpen || !self->waits_for_sink()) return;
+      self->now_ = self->context_.now();
+      // The time that the sink was full is not the peer's silence.
+      self->last_activity_.store(self->now_, std::memory_order_relaxed);
+      self->Pump();
+      if (!self->waits_for_sink() && !self->waits_for_writer_) self->WaitReadable();
+    });
+  });
+}
+
+void Connection::StartWrite() {
+  if (write_outstanding_ || out_.empty()) return;
+  writing_.swap(out_);
+  write_outstanding_ = true;
+  asio::async_write(socket_, asio::buffer(writing_),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      self->OnWritten(error);
+                    });
+}
+
+void Connection::OnWritten(const error_code& error) {
+  write_outstanding_ = false;
+  writing_.clear();
+  if (state_ == State::kClosed) return;
+  if (error) {
+    Close();
+    return;
+  }
+  StartWrite();
+  if (state_ == State::kFlushing && !write_outstanding_) {
+    Linger();
+  } else if (waits_for_writer_ &&
+             out_.size() + writing_.size() <= context_.outbound_bytes_max / 2) {
+    Pump();
+    if (!waits_for_sink() && !waits_for_writer_) WaitReadable();
+  }
+}
+
+void Connection::Finish() {
+  if (state_ != State::kOpen) return;
+  state_ = State::kFlushing;
+  waits_for_writer_ = false;
+  waits_for_sink_.store(false, std::memory_order_relaxed);
+  buffer_.Consume(buffer_.readable().size());
+  close_timer_.expires_after(kCloseLimit);
+  close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->Close();
+  });
+  StartWrite();
+  if (!write_outstanding_) Linger();
+}
+
+void Connection::Linger() {
+  if (peer_ended_) {
+    Close();
+    return;
+  }
+  state_ = State::kLingering;
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  ArmQuietTimer();
+  WaitReadable();
+}
+
+void Connection::ArmQuietTimer() {
+  quiet_timer_.expires_after(quiet_limit_);
+  quiet_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->Close();
+  });
+}
+
+void Connection::Close() {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  waits_for_sink_.store(false, std::memory_order_relaxed);
+  error_code ignored;
+  socket_.close(ignored);
+  close_timer_.cancel();
+  quiet_timer_.cancel();
+  context_.on_closed(this);
+}
+
+}  // namespace tidemark::server

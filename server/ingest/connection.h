@@ -1,0 +1,136 @@
+// One TCP connection of an ingest server: reading, pausing, writing, closing. What the bytes mean
+// is the derived class's.
+//
+//   kOpen ──► Parse says kClose, peer ended, Stop ──► kFlushing ──► kLingering ──► kClosed
+//     └────────────────── read or write failed, Abort ───────────────────────────────┘
+//
+// Flow control, in order of importance:
+//  1. sink.saturated(): reading stops until the sink's WhenReady; counted in `paused`.
+//  2. more than outbound_bytes_max of answers unsent: reading stops until half of them are gone. A
+//     producer that never reads its answers so costs a bounded amount and is slowed by TCP.
+// Closing: answers are flushed, then our side is shut, then what the peer still sends is read and
+// thrown away until it ends, is quiet, or a limit is reached: closing with unread bytes would make
+// TCP reset the connection, and the peer could lose the very message that says why.
+//
+// Thread: handlers run on the connection's strand; Stop, Abort and last_activity from any thread.
+// Lifetime: handlers keep it alive; after OnClosed it touches nothing but itself.
+#ifndef TIDEMARK_SERVER_INGEST_CONNECTION_H_
+#define TIDEMARK_SERVER_INGEST_CONNECTION_H_
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "server/ingest/ingest_log.h"
+#include "server/ingest/read_buffer.h"
+#include "server/telemetry/metrics.h"
+#include "server/window/ingest_sink.h"
+
+namespace tidemark::server {
+
+/// What the connections of a server share. Lifetime: until the last OnClosed returned.
+struct ConnectionContext {
+  IngestSink& sink;
+  SourceMetrics& metrics;
+  const ClockFn& now;
+  std::size_t read_buffer_bytes;
+  std::size_t outbound_bytes_max;
+  /// Called once, from the strand, when the connection is closed and will not use the context
+  /// again.
+  std::function<void(class Connection*)> on_closed;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(boost::asio::ip::tcp::socket socket, ConnectionContext& context);
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Begins to read. Call once.
+  void Start();
+  /// Instead of Start: sends `message` and closes.
+  void Refuse(std::string message);
+  /// Parses what has been read, flushes the answers and closes.
+  void Stop();
+  /// Closes now.
+  void Abort();
+  /// Ends the connection because nothing arrived for so long.
+  void CloseIdle();
+  /// Gives the read buffer back if it is empty.
+  void ReleaseBuffer();
+
+  /// When bytes last arrived.
+  RecordedTime last_activity() const { return last_activity_.load(std::memory_order_relaxed); }
+  /// Reading has stopped because the sink is saturated: not the peer's fault.
+  bool waits_for_sink() const { return waits_for_sink_.load(std::memory_order_relaxed); }
+  std::size_t buffer_bytes() const { return buffer_bytes_.load(std::memory_order_relaxed); }
+
+ protected:
+  enum class Parsed { kNeedMore, kPaused, kClose };
+  enum class End { kPeer, kStop, kIdle };
+
+  /// Consumes frames or lines of `bytes`, stopping with kPaused when MustPause(). On kNeedMore
+  /// `needed` says how many bytes, counted after `consumed`, would get it further.
+  virtual Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
+                       std::size_t& needed) = 0;
+  /// The connection ends and `rest` is all that is left; may append a last answer.
+  virtual void AtEnd(End end, std::span<const std::byte> rest) = 0;
+
+  bool MustPause() const;
+  /// Answers not sent yet; append to it.
+  std::string& out() { return out_; }
+  ConnectionContext& context() { return context_; }
+  RecordedTime now() const { return now_; }
+  const std::string& peer() const { return peer_; }
+
+ private:
+  enum class State { kOpen, kFlushing, kLingering, kClosed };
+
+  void WaitReadable();
+  void OnReadable();
+  void Pump();
+  void PauseForSink();
+  void StartWrite();
+  void OnWritten(const boost::system::error_code& error);
+  void Finish();
+  void Linger();
+  void ArmQuietTimer();
+  void Close();
+
+  boost::asio::ip::tcp::socket socket_;
+  ConnectionContext& context_;
+  std::string peer_;
+
+  // Of the strand.
+  State state_ = State::kOpen;
+  ReadBuffer buffer_;
+  std::string out_;      // answers not yet handed to the socket
+  std::string writing_;  // answers of the outstanding write
+  bool write_outstanding_ = false;
+  bool wait_outstanding_ = false;
+  bool waits_for_writer_ = false;
+  bool stopping_ = false;
+  bool peer_ended_ = false;
+  std::size_t needed_ = 0;
+  RecordedTime now_ = 0;
+  std::chrono::milliseconds quiet_limit_;
+  boost::asio::steady_timer close_timer_;  // the whole of flushing and lingering
+  boost::asio::steady_timer quiet_timer_;  // since the peer's last byte while lingering
+
+  // Read by the server's sweep.
+  std::atomic<RecordedTime> last_activity_;
+  std::atomic<bool> waits_for_sink_{false};
+  std::atomic<std::size_t> buffer_bytes_{0};
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_INGEST_CONNECTION_H_

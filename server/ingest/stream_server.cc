@@ -1,0 +1,275 @@
+#include "server/ingest/stream_server.h"
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <cctype>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tidemark::server {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Refused connections that are given the time to read why. Beyond, they are closed at once, so that
+// a flood of connections holds no more than this many descriptors over the limit.
+constexpr std::size_t kRefusedLingering = 64;
+// The pause after accept failed, which is nearly always for want of descriptors.
+constexpr std::chrono::milliseconds kAcceptRetry{100};
+// How often connections are looked over, unless the idle timeout asks for more.
+constexpr std::chrono::milliseconds kSweepInterval{5000};
+// A connection that is quiet for so long gives its read buffer back.
+constexpr RecordedTime kReleaseBufferMicros = 10'000'000;
+
+std::string ErrorText(const error_code& error) {
+  std::string text = error.message();
+  if (!text.empty()) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
+  return text;
+}
+
+}  // namespace
+
+// Kept alive by its own handlers, so that one that runs late finds it.
+struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
+  Impl(asio::io_context& io_in, IngestSink& sink, Metrics& metrics_in, Source source,
+       ListenOptions options_in, ClockFn now_in, LogFn log_in, ConnectionFactory factory_in,
+       std::string refusal_in)
+      : io(io_in),
+        options(std::move(options_in)),
+        now(std::move(now_in)),
+        log(std::move(log_in)),
+        factory(std::move(factory_in)),
+        refusal(std::move(refusal_in)),
+        metrics(metrics_in.source(source)),
+        context{sink,
+                metrics,
+                now,
+                options.read_buffer_bytes,
+                options.outbound_bytes_max,
+                [this](Connection* connection) { OnClosed(connection); }},
+        strand(asio::make_strand(io_in)),
+        acceptor(strand),
+        retry_timer(strand),
+        sweep_timer(strand) {}
+
+  absl::Status Listen() {
+    error_code error;
+    asio::ip::address address = asio::ip::make_address(options.host, error);
+    if (error) {
+      tcp::resolver resolver(io);
+      const auto found = resolver.resolve(options.host, "", error);
+      if (error || found.empty()) {
+        return absl::InvalidArgumentError("cannot listen on " +
+                                          HostPort(options.host, options.port) +
+                                          ": host not found: " + ErrorText(error));
+      }
+      address = found.begin()->endpoint().address();
+    }
+    const tcp::endpoint endpoint(address, options.port);
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      error_code ignored;
+      acceptor.close(ignored);
+      return absl::UnavailableError("cannot listen on " + HostPort(options.host, options.port) +
+                                    ": " + ErrorText(error));
+    }
+    port = acceptor.local_endpoint(error).port();
+    return absl::OkStatus();
+  }
+
+  void Accept() {
+    acceptor.async_accept(asio::make_strand(io), [self = shared_from_this()](
+                                                     const error_code& error, tcp::socket socket) {
+      if (!self->acceptor.is_open()) return;
+      if (!error) {
+        self->OnAccepted(std::move(socket));
+        self->Accept();
+        return;
+      }
+      self->accept_log.Report(self->log, self->now(), "cannot accept: " + ErrorText(error));
+      self->retry_timer.expires_after(kAcceptRetry);
+      self->retry_timer.async_wait([self](const error_code& cancelled) {
+        if (!cancelled && self->acceptor.is_open()) self->Accept();
+      });
+    });
+  }
+
+  void OnAccepted(tcp::socket socket) {
+    auto connection = factory(std::move(socket), context);
+    bool serve = false;
+    {
+      const std::lock_guard lock(mutex);
+      if (stopping) return;
+      serve = served < options.connections_max;
+      if (!serve && connections.size() - served >= kRefusedLingering) {
+        metrics.connections_refused.Increment();
+        return;
+      }
+      connections.emplace(connection.get(), Entry{connection, serve});
+      if (serve) ++served;
+      metrics.connections.Set(static_cast<double>(served));
+    }
+    if (serve) {
+      connection->Start();
+      return;
+    }
+    metrics.connections_refused.Increment();
+    accept_log.Report(log, now(),
+                      "refused a connection: " + std::to_string(options.connections_max) +
+                          " are open, which is the limit");
+    connection->Refuse(refusal);
+  }
+
+  void OnClosed(Connection* connection) {
+    const std::lock_guard lock(mutex);
+    const auto found = connections.find(connection);
+    if (found == connections.end()) return;
+    if (found->second.served) --served;
+    metrics.connections.Set(static_cast<double>(served));
+    connections.erase(found);
+    if (connections.empty()) all_closed.notify_all();
+  }
+
+  std::vector<std::shared_ptr<Connection>> Snapshot() {
+    const std::lock_guard lock(mutex);
+    std::vector<std::shared_ptr<Connection>> all;
+    all.reserve(connections.size());
+    for (const auto& [pointer, entry] : connections) all.push_back(entry.connection);
+    return all;
+  }
+
+  void Sweep() {
+    const RecordedTime time = now();
+    for (const auto& connection : Snapshot()) {
+      const RecordedTime quiet = time - connection->last_activity();
+      if (options.idle_timeout.count() > 0 && quiet >= options.idle_timeout.count() &&
+          !connection->waits_for_sink()) {
+        connection->CloseIdle();
+      } else if (quiet >= kReleaseBufferMicros && connection->buffer_bytes() > 0) {
+        connection->ReleaseBuffer();
+      }
+    }
+  }
+
+  void ArmSweep() {
+    auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(kSweepInterval);
+    if (options.idle_timeout.count() > 0) {
+      const auto quarter =
+          std::chrono::duration_cast<std::chrono::milliseconds>(options.idle_timeout / 4);
+      interval = std::clamp(quarter, std::chrono::milliseconds(10), interval);
+    }
+    sweep_timer.expires_after(interval);
+    sweep_timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
+      if (cancelled || !self->acceptor.is_open()) return;
+      self->Sweep();
+      self->ArmSweep();
+    });
+  }
+
+  struct Entry {
+    std::shared_ptr<Connection> connection;
+    bool served;  // counts against the limit
+  };
+  // One message a second about accepting.
+  struct AcceptLog {
+    RecordedTime next = INT64_MIN;
+    void Report(const LogFn& log, RecordedTime time, const std::string& message) {
+      if (!log || time < next) return;
+      next = time + LimitedLog::kIntervalMicros;
+      log(LogLevel::kWarning, message);
+    }
+  };
+
+  asio::io_context& io;
+  const ListenOptions options;
+  const ClockFn now;
+  const LogFn log;
+  const ConnectionFactory factory;
+  const std::string refusal;
+  SourceMetrics& metrics;
+  ConnectionContext context;
+  std::uint16_t port = 0;
+
+  // Of the strand.
+  asio::strand<asio::io_context::executor_type> strand;
+  tcp::acceptor acceptor;
+  asio::steady_timer retry_timer;
+  asio::steady_timer sweep_timer;
+  AcceptLog accept_log;
+
+  mutable std::mutex mutex;
+  std::condition_variable all_closed;
+  std::unordered_map<Connection*, Entry> connections;
+  std::size_t served = 0;
+  bool stopping = false;
+};
+
+StreamServer::StreamServer(asio::io_context& io, IngestSink& sink, Metrics& metrics, Source source,
+                           ListenOptions options, ClockFn now, LogFn log, ConnectionFactory factory,
+                           std::string refusal)
+    : impl_(std::make_shared<Impl>(io, sink, metrics, source, std::move(options), std::move(now),
+                                   std::move(log), std::move(factory), std::move(refusal))) {}
+
+StreamServer::~StreamServer() { Stop(std::chrono::milliseconds(0)); }
+
+absl::Status StreamServer::Start() {
+  if (absl::Status status = impl_->Listen(); !status.ok()) return status;
+  asio::dispatch(impl_->strand, [impl = impl_] {
+    impl->Accept();
+    impl->ArmSweep();
+  });
+  return absl::OkStatus();
+}
+
+std::uint16_t StreamServer::port() const { return impl_->port; }
+
+void StreamServer::Stop(std::chrono::milliseconds deadline) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (std::exchange(impl_->stopping, true)) return;
+  }
+  if (impl_->port == 0) return;  // never listened
+  // Once this has run on the strand no handler accepts any more: what it would call may then go.
+  std::promise<void> closed;
+  asio::post(impl_->strand, [impl = impl_, &closed] {
+    error_code ignored;
+    impl->acceptor.close(ignored);
+    impl->retry_timer.cancel();
+    impl->sweep_timer.cancel();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+  for (const auto& connection : impl_->Snapshot()) connection->Stop();
+  std::unique_lock lock(impl_->mutex);
+  const auto empty = [this] { return impl_->connections.empty(); };
+  if (impl_->all_closed.wait_for(lock, deadline, empty)) return;
+  lock.unlock();
+  for (const auto& connection : impl_->Snapshot()) connection->Abort();
+  lock.lock();
+  impl_->all_closed.wait(lock, empty);
+}
+
+void StreamServer::Sweep() { impl_->Sweep(); }
+
+std::size_t StreamServer::connections() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->connections.size();
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,297 @@
+#include "server/ingest/tcp_server.h"
+
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "server/ingest/connection.h"
+#include "server/ingest/stream_server.h"
+
+namespace tidemark::server {
+namespace {
+
+// The numbers of google.rpc.Code and of absl::StatusCode are the same; so are those of the types.
+static_assert(static_cast<int>(absl::StatusCode::kUnavailable) == 14);
+static_assert(static_cast<int>(ValueType::kFloat64) == static_cast<int>(wire::WireType::kFloat64));
+static_assert(static_cast<int>(ValueType::kString) == static_cast<int>(wire::WireType::kString));
+constexpr std::uint8_t kTypeNumberMax = static_cast<std::uint8_t>(wire::WireType::kString);
+
+// Views of a string batch that are kept for the next one: 16 bytes each.
+constexpr std::size_t kItemsKept = 65'536;
+
+// The `reason` of tidemark_ingest_refused_total for a batch that the sink refused.
+std::string_view BatchReason(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return "unknown_stream";
+    case absl::StatusCode::kFailedPrecondition:
+      return "type_mismatch";
+    case absl::StatusCode::kResourceExhausted:
+      return "stream_limit";
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+      return "shutting_down";
+    default:
+      return "bad_value";
+  }
+}
+
+std::string_view OpenReason(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kInvalidArgument ? "bad_name" : BatchReason(status);
+}
+
+class FramedConnection final : public Connection {
+ public:
+  FramedConnection(boost::asio::ip::tcp::socket socket, ConnectionContext& shared,
+                   const TcpServerOptions& options, Metrics& metrics, LimitedLog& log)
+      : Connection(std::move(socket), shared),
+        options_(options),
+        metrics_(metrics),
+        log_(log),
+        decoder_(options.frame_bytes_max) {}
+
+ private:
+  struct OpenStream {
+    StreamHandle stream;
+    ValueType type = ValueType::kFloat64;
+  };
+
+  Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
+               std::size_t& needed) override {
+    Parsed parsed = Parsed::kNeedMore;
+    wire::ClientFrame frame;
+    for (;;) {
+      if (MustPause()) {
+        parsed = Parsed::kPaused;
+        break;
+      }
+      std::size_t used = 0;
+      const wire::DecodeResult result = decoder_.Next(bytes.subspan(consumed), frame, used, needed);
+      consumed += used;
+      if (result == wire::DecodeResult::kNeedMore) break;
+      if (result == wire::DecodeResult::kError) {
+        OnBadFrame(decoder_.error());
+        parsed = Parsed::kClose;
+        break;
+      }
+      if (frame.type == wire::FrameType::kOpen) {
+        OnOpen(frame);
+      } else {
+        OnBatch(frame);
+      }
+    }
+    // Once a read, not once a batch: the counters are shared by all connections.
+    if (batches_ > 0) context().metrics.batches.Increment(static_cast<double>(batches_));
+    if (values_ > 0) context().metrics.values.Increment(static_cast<double>(values_));
+    if (nan_ > 0) Refuse("nan", nan_);
+    batches_ = values_ = nan_ = 0;
+    return parsed;
+  }
+
+  void AtEnd(End end, std::span<const std::byte> rest) override {
+    switch (end) {
+      case End::kPeer:
+        if (!rest.empty()) {
+          Refuse("bad_frame", 1);
+          Warn("closed in the middle of a frame: " + std::to_string(rest.size()) +
+               " bytes after byte " + std::to_string(decoder_.offset()) + " are no whole frame");
+        }
+        return;
+      case End::kStop:
+        Fatal(absl::StatusCode::kUnavailable,
+              "the server is shutting down; batches without an acknowledgement were not taken in");
+        return;
+      case End::kIdle:
+        Fatal(absl::StatusCode::kDeadlineExceeded,
+              "closed: nothing arrived for " +
+                  std::to_string(options_.listen.idle_timeout.count() / 1000) + " ms");
+        return;
+    }
+  }
+
+  void OnBadFrame(const wire::FrameError& error) {
+    Refuse(error.kind == wire::FrameError::Kind::kTooLarge ? "frame_too_large" : "bad_frame", 1);
+    Warn(error.message);
+    Fatal(absl::StatusCode::kInvalidArgument, error.message);
+  }
+
+  void OnOpen(const wire::ClientFrame& frame) {
+    const auto refuse = [&](std::string_view reason, absl::StatusCode code,
+                            std::string_view message) {
+      Refuse(reason, 1);
+      wire::AppendError(
+          out(), static_cast<int>(code), wire::kErrorForOpen, frame.handle, 0,
+          "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
+    };
+    if (frame.value_type > kTypeNumberMax) {
+      refuse("type_mismatch", absl::StatusCode::kInvalidArgument, BadType(frame.value_type));
+      return;
+    }
+    const bool known = streams_.contains(frame.handle);
+    if (!known && streams_.size() >= options_.handles_max) {
+      refuse("stream_limit", absl::StatusCode::kResourceExhausted,
+             "this connection has " + std::to_string(streams_.size()) +
+                 " streams open, which is the limit");
+      return;
+    }
+    std::optional<ValueType> type;
+    if (frame.value_type != 0) type = static_cast<ValueType>(frame.value_type);
+    absl::StatusOr<StreamHandle> stream = context().sink.Open(frame.name(), type);
+    if (!stream.ok()) {
+      refuse(OpenReason(stream.status()), stream.status().code(),
+             std::string(stream.status().message()));
+      return;
+    }
+    const ValueType actual = context().sink.TypeOf(*stream);
+    streams_[frame.handle] = {*std::move(stream), actual};
+    last_ = nullptr;
+    wire::AppendOpened(out(), frame.handle, static_cast<wire::WireType>(actual));
+  }
+
+  OpenStream* Find(std::uint32_t handle) {
+    if (last_ != nullptr && last_handle_ == handle) return last_;
+    const auto found = streams_.find(handle);
+    if (found == streams_.end()) return nullptr;
+    last_handle_ = handle;
+    last_ = &found->second;
+    return last_;
+  }
+
+  void OnBatch(const wire::ClientFrame& frame) {
+    OpenStream* open = Find(frame.handle);
+    if (open == nullptr) {
+      RefuseBatch(frame, "unknown_stream", 1,
+                  absl::NotFoundError("no stream is open as handle " +
+                                      std::to_string(frame.handle) + "; expected OPEN before"));
+      return;
+    }
+    const std::size_t value_bytes = PackedBytes(open->type);
+    const std::uint64_t values =
+        value_bytes == 0 ? 1 : std::max<std::uint64_t>(1, frame.payload.size() / value_bytes);
+    if (frame.value_type != 0 && frame.value_type != static_cast<std::uint8_t>(open->type)) {
+      RefuseBatch(frame, "type_mismatch", values,
+                  frame.value_type > kTypeNumberMax
+                      ? absl::InvalidArgumentError(BadType(frame.value_type))
+                      : absl::FailedPreconditionError(
+                            "carries " + std::string(wire::WireTypeName(frame.value_type)) +
+                            " but the stream of handle " + std::to_string(frame.handle) +
+                            " holds " + TypeName(open->type)));
+      return;
+    }
+    AppendResult result;
+    std::uint64_t items = values;
+    if (open->type == ValueType::kString) {
+      items_.clear();
+      std::string error;
+      if (!wire::DecodeStrings(frame.payload, items_, error)) {
+        RefuseBatch(frame, "bad_frame", 1, absl::InvalidArgumentError(error));
+        return;
+      }
+      items = std::max<std::size_t>(1, items_.size());
+      result = context().sink.AppendStrings(open->stream, items_, now());
+      if (items_.capacity() > kItemsKept) {
+        items_.clear();
+        items_.shrink_to_fit();
+      }
+    } else {
+      result = context().sink.AppendPacked(open->stream, frame.payload, now());
+    }
+    if (!result.status.ok()) {
+      if (absl::IsNotFound(result.status)) {  // deleted: let go of what it holds
+        streams_.erase(frame.handle);
+        last_ = nullptr;
+      }
+      RefuseBatch(frame, BatchReason(result.status), items, result.status);
+      return;
+    }
+    ++batches_;
+    values_ += result.accepted;
+    nan_ += result.refused;
+    wire::AppendAck(out(), frame.batch_id, result.accepted, result.refused);
+  }
+
+  void RefuseBatch(const wire::ClientFrame& frame, std::string_view reason, std::uint64_t values,
+                   const absl::Status& status) {
+    Refuse(reason, values);
+    wire::AppendError(
+        out(), static_cast<int>(status.code()), wire::kErrorForBatch, frame.handle, frame.batch_id,
+        "batch " + std::to_string(frame.batch_id) + ": " + std::string(status.message()));
+  }
+
+  void Refuse(std::string_view reason, std::uint64_t count) {
+    metrics_.Refused(Source::kTcp, reason).Increment(static_cast<double>(count));
+  }
+  void Fatal(absl::StatusCode code, std::string_view message) {
+    wire::AppendError(out(), static_cast<int>(code), wire::kErrorFatal, 0, 0, message);
+  }
+  void Warn(const std::string& message) {
+    if (log_.Admit(now())) log_.Write(LogLevel::kWarning, "tcp " + peer() + ": " + message);
+  }
+  static std::string BadType(std::uint8_t type) {
+    return "value type " + std::to_string(type) + " names no type; expected 0 to " +
+           std::to_string(kTypeNumberMax);
+  }
+  static std::string TypeName(ValueType type) {
+    return std::string(wire::WireTypeName(static_cast<std::uint8_t>(type)));
+  }
+
+  const TcpServerOptions& options_;
+  Metrics& metrics_;
+  LimitedLog& log_;
+  wire::ClientFrameDecoder decoder_;
+  std::unordered_map<std::uint32_t, OpenStream> streams_;
+  // The stream of the batch before: most producers send many batches of one stream in a row.
+  OpenStream* last_ = nullptr;
+  std::uint32_t last_handle_ = 0;
+  std::vector<std::string_view> items_;
+  std::uint64_t batches_ = 0;
+  std::uint64_t values_ = 0;
+  std::uint64_t nan_ = 0;
+};
+
+std::string LimitMessage(std::size_t connections_max) {
+  std::string bytes;
+  wire::AppendError(bytes, static_cast<int>(absl::StatusCode::kResourceExhausted),
+                    wire::kErrorFatal, 0, 0,
+                    "the server has " + std::to_string(connections_max) +
+                        " connections, which is its limit; try again later");
+  return bytes;
+}
+
+}  // namespace
+
+// Connections refer to options and log; StreamServer's Stop has closed them all before those go.
+struct TcpServer::Impl {
+  Impl(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, TcpServerOptions options_in,
+       ClockFn now, const LogFn& log_in)
+      : options(std::move(options_in)),
+        log(log_in),
+        server(
+            io, sink, metrics, Source::kTcp, options.listen, std::move(now), log_in,
+            [this, &metrics](boost::asio::ip::tcp::socket socket, ConnectionContext& context) {
+              return std::make_shared<FramedConnection>(std::move(socket), context, options,
+                                                        metrics, log);
+            },
+            LimitMessage(options.listen.connections_max)) {}
+
+  const TcpServerOptions options;
+  LimitedLog log;
+  StreamServer server;
+};
+
+TcpServer::TcpServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics,
+                     TcpServerOptions options, ClockFn now, LogFn log)
+    : impl_(std::make_unique<Impl>(io, sink, metrics, std::move(options), std::move(now), log)) {}
+
+TcpServer::~TcpServer() = default;
+
+absl::Status TcpServer::Start() { return impl_->server.Start(); }
+std::uint16_t TcpServer::port() const { return impl_->server.port(); }
+void TcpServer::Stop(std::chrono::milliseconds deadline) { impl_->server.Stop(deadline); }
+void TcpServer::Sweep() { impl_->server.Sweep(); }
+std::size_t TcpServer::connections() const { return impl_->server.connections(); }
+
+}  // namespace tidemark::server

@@ -1,0 +1,282 @@
+// The pipeline as the ingest protocols see it, kept in memory: every batch with its time, in order.
+#ifndef TIDEMARK_TESTS_SUPPORT_FAKE_SINK_H_
+#define TIDEMARK_TESTS_SUPPORT_FAKE_SINK_H_
+
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/window/ingest_sink.h"
+
+namespace tidemark::server {
+
+/// What the fake keeps of a stream. Outside the pipeline Stream is only declared, so that a test
+/// may define it: a program that uses this header must not link tidemark_window.
+class Stream {
+ public:
+  Stream(std::string name_in, ValueType type_in) : name(std::move(name_in)), type(type_in) {}
+  const std::string name;
+  const ValueType type;
+  bool deleted = false;
+  std::vector<double> numbers;       // of every accepted value, packed ones too
+  std::vector<std::string> items;    // of string streams
+  std::vector<std::size_t> batches;  // values of each accepted batch
+  std::vector<RecordedTime> times;
+};
+
+/// Thread: any. Names follow IngestSink's rules in short: not empty, at most 255 bytes, UTF-8
+/// (checked coarsely: no byte above 0xF4, no lone continuation byte), no control characters.
+class FakeSink final : public IngestSink {
+ public:
+  static constexpr std::size_t kNameBytesMax = 255;
+
+  absl::StatusOr<StreamHandle> Open(std::string_view name, std::optional<ValueType> type) override {
+    const std::lock_guard lock(mutex_);
+    ++opens_;
+    if (name.empty() || name.size() > kNameBytesMax || !NameOk(name)) {
+      return absl::InvalidArgumentError("the name is empty, too long, or not plain UTF-8");
+    }
+    auto& stream = streams_[std::string(name)];
+    if (stream && !stream->deleted) {
+      if (type && *type != stream->type) {
+        return absl::FailedPreconditionError("the stream exists with another type");
+      }
+      return stream;
+    }
+    if (!stream && streams_.size() > streams_max_) {
+      streams_.erase(std::string(name));
+      return absl::ResourceExhaustedError("too many streams");
+    }
+    stream = std::make_shared<Stream>(std::string(name), type.value_or(default_type_));
+    return stream;
+  }
+
+  ValueType TypeOf(const StreamHandle& stream) const override { return stream->type; }
+
+  AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
+                            RecordedTime time) override {
+    const std::size_t width = PackedBytes(stream->type);
+    if (width == 0 || values.size() % width != 0) {
+      return {absl::InvalidArgumentError("the size is no multiple of the value's"), 0, 0};
+    }
+    std::vector<double> numbers;
+    numbers.reserve(values.size() / width);
+    for (std::size_t at = 0; at < values.size(); at += width) {
+      numbers.push_back(Load(stream->type, values.data() + at));
+    }
+    return Take(stream, numbers, time);
+  }
+
+  AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
+                             RecordedTime time) override {
+    if (stream->type == ValueType::kString || stream->type == ValueType::kIpv4) {
+      return {absl::FailedPreconditionError("the stream holds no numbers"), 0, 0};
+    }
+    return Take(stream, values, time);
+  }
+
+  AppendResult AppendStrings(const StreamHandle& stream, std::span<const std::string_view> values,
+                             RecordedTime time) override {
+    const std::lock_guard lock(mutex_);
+    ++appends_;
+    if (stream->deleted) return {absl::NotFoundError("the stream was deleted"), 0, 0};
+    if (stream->type != ValueType::kString) {
+      return {absl::FailedPreconditionError("the stream holds no strings"), 0, 0};
+    }
+    for (const auto value : values) stream->items.emplace_back(value);
+    Record(*stream, values.size(), time);
+    return {absl::OkStatus(), values.size(), 0};
+  }
+
+  bool saturated() const override {
+    const std::lock_guard lock(mutex_);
+    return saturated_;
+  }
+
+  void WhenReady(std::function<void()> resume) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (saturated_) {
+        waiting_.push_back(std::move(resume));
+        changed_.notify_all();
+        return;
+      }
+    }
+    resume();
+  }
+
+  // What tests do to it.
+  void Saturate() {
+    const std::lock_guard lock(mutex_);
+    saturated_ = true;
+  }
+  /// Becomes saturated by itself when `values` more have been taken in.
+  void SaturateAfter(std::size_t values) {
+    const std::lock_guard lock(mutex_);
+    saturate_at_ = taken_ + values;
+  }
+  void Release() {
+    std::vector<std::function<void()>> waiting;
+    {
+      const std::lock_guard lock(mutex_);
+      saturated_ = false;
+      saturate_at_.reset();
+      waiting.swap(waiting_);
+    }
+    for (auto& resume : waiting) resume();
+  }
+  void Delete(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = streams_.find(name); found != streams_.end()) {
+      found->second->deleted = true;
+    }
+  }
+  void set_default_type(ValueType type) { default_type_ = type; }
+  void set_streams_max(std::size_t streams) { streams_max_ = streams; }
+  /// Forgets values as they come: for fuzzing and benchmarks.
+  void set_keep_values(bool keep) { keep_values_ = keep; }
+
+  // What tests ask.
+  /// Waits until `done` (called under the lock) is true; false after ten seconds.
+  template <typename Done>
+  bool WaitUntil(Done&& done) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), std::forward<Done>(done));
+  }
+  bool WaitForValues(std::size_t values) {
+    return WaitUntil([&] { return taken_ >= values; });
+  }
+  bool WaitForWaiters(std::size_t count) {
+    return WaitUntil([&] { return waiting_.size() >= count; });
+  }
+  std::vector<double> Numbers(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(name);
+    return found == streams_.end() ? std::vector<double>{} : found->second->numbers;
+  }
+  std::vector<std::string> Items(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(name);
+    return found == streams_.end() ? std::vector<std::string>{} : found->second->items;
+  }
+  std::vector<std::size_t> Batches(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(name);
+    return found == streams_.end() ? std::vector<std::size_t>{} : found->second->batches;
+  }
+  std::vector<std::string> Names() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, stream] : streams_) names.push_back(name);
+    return names;
+  }
+  std::size_t taken() const {
+    const std::lock_guard lock(mutex_);
+    return taken_;
+  }
+  std::size_t opens() const {
+    const std::lock_guard lock(mutex_);
+    return opens_;
+  }
+  std::size_t appends() const {
+    const std::lock_guard lock(mutex_);
+    return appends_;
+  }
+
+ private:
+  static bool NameOk(std::string_view name) {
+    std::size_t follow = 0;
+    for (const char c : name) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 32 || byte == 127 || byte > 0xF4) return false;
+      const bool continuation = byte >= 0x80 && byte < 0xC0;
+      if (continuation != (follow > 0)) return false;
+      if (continuation) {
+        --follow;
+      } else if (byte >= 0xC0) {
+        follow = byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1;
+      }
+    }
+    return follow == 0;
+  }
+
+  template <typename T>
+  static double LoadAs(const std::byte* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return static_cast<double>(value);
+  }
+  static double Load(ValueType type, const std::byte* at) {
+    switch (type) {
+      case ValueType::kFloat64:
+        return LoadAs<double>(at);
+      case ValueType::kFloat32:
+        return LoadAs<float>(at);
+      case ValueType::kInt64:
+        return LoadAs<std::int64_t>(at);
+      case ValueType::kUint64:
+        return LoadAs<std::uint64_t>(at);
+      case ValueType::kUint32:
+      case ValueType::kIpv4:
+        return LoadAs<std::uint32_t>(at);
+      case ValueType::kString:
+        break;
+    }
+    return 0;
+  }
+
+  AppendResult Take(const StreamHandle& stream, std::span<const double> values, RecordedTime time) {
+    const std::lock_guard lock(mutex_);
+    ++appends_;
+    if (stream->deleted) return {absl::NotFoundError("the stream was deleted"), 0, 0};
+    AppendResult result;
+    for (const double value : values) {
+      if (std::isnan(value)) {
+        ++result.refused;
+        continue;
+      }
+      ++result.accepted;
+      if (keep_values_) stream->numbers.push_back(value);
+    }
+    Record(*stream, result.accepted, time);
+    return result;
+  }
+
+  void Record(Stream& stream, std::size_t values, RecordedTime time) {
+    if (keep_values_) {
+      stream.batches.push_back(values);
+      stream.times.push_back(time);
+    }
+    taken_ += values;
+    if (saturate_at_ && taken_ >= *saturate_at_) saturated_ = true;
+    changed_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, StreamHandle> streams_;
+  std::vector<std::function<void()>> waiting_;
+  std::optional<std::size_t> saturate_at_;
+  std::size_t taken_ = 0;
+  std::size_t opens_ = 0;
+  std::size_t appends_ = 0;
+  bool saturated_ = false;
+  bool keep_values_ = true;
+  ValueType default_type_ = ValueType::kFloat64;
+  std::size_t streams_max_ = 1'000'000;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_TESTS_SUPPORT_FAKE_SINK_H_
