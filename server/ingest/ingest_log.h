@@ -14,10 +14,10 @@
 
 namespace tidemark::server {
 
-enum class LogLevel { kInfo, kWarning, kError };
+enum class IngestLogLevel { kInfo, kWarning, kError };
 /// One line without its end. Called from any ingest thread. Text from outside in it has been
 /// escaped.
-using LogFn = std::function<void(LogLevel, std::string_view)>;
+using LogFn = std::function<void(IngestLogLevel, std::string_view)>;
 /// Microseconds since 1970.
 using ClockFn = std::function<RecordedTime()>;
 
@@ -42,7 +42,7 @@ class LimitedLog {
     return false;
   }
   /// REQUIRES: Admit returned true for this message.
-  void Write(LogLevel level, std::string message) {
+  void Write(IngestLogLevel level, std::string message) {
     if (const auto more = suppressed_.exchange(0, std::memory_order_relaxed); more > 0) {
       message += " (and " + std::to_string(more) + " like it since the last)";
     }
@@ -57,7 +57,7 @@ class LimitedLog {
 
 /// Text from outside, made fit for a log line: cut to `bytes_max`, control characters and bytes
 /// above 126 as \xNN, quotes and backslashes escaped.
-inline std::string Printable(std::string_view text, std::size_t bytes_max = 80) {
+inline std::string Quotable(std::string_view text, std::size_t bytes_max = 80) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
   for (const char c : text.substr(0, bytes_max)) {

@@ -24,7 +24,7 @@ struct ListenOptions {
 };
 
 /// "127.0.0.1:7071", "[::1]:7071".
-inline std::string HostPort(const std::string& host, std::uint16_t port) {
+inline std::string FormatAddress(const std::string& host, std::uint16_t port) {
   const bool v6 = host.find(':') != std::string::npos;
   return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }

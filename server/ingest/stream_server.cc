@@ -73,7 +73,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
       const auto found = resolver.resolve(options.host, "", error);
       if (error || found.empty()) {
         return absl::InvalidArgumentError("cannot listen on " +
-                                          HostPort(options.host, options.port) +
+                                          FormatAddress(options.host, options.port) +
                                           ": host not found: " + ErrorText(error));
       }
       address = found.begin()->endpoint().address();
@@ -86,8 +86,9 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     if (error) {
       error_code ignored;
       acceptor.close(ignored);
-      return absl::UnavailableError("cannot listen on " + HostPort(options.host, options.port) +
-                                    ": " + ErrorText(error));
+      return absl::UnavailableError("cannot listen on " +
+                                    FormatAddress(options.host, options.port) + ": " +
+                                    ErrorText(error));
     }
     port = acceptor.local_endpoint(error).port();
     return absl::OkStatus();
@@ -192,7 +193,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     void Report(const LogFn& log, RecordedTime time, const std::string& message) {
       if (!log || time < next) return;
       next = time + LimitedLog::kIntervalMicros;
-      log(LogLevel::kWarning, message);
+      log(IngestLogLevel::kWarning, message);
     }
   };
 

@@ -228,7 +228,7 @@ class FramedConnection final : public Connection {
     wire::AppendError(out(), static_cast<int>(code), wire::kErrorFatal, 0, 0, message);
   }
   void Warn(const std::string& message) {
-    if (log_.Admit(now())) log_.Write(LogLevel::kWarning, "tcp " + peer() + ": " + message);
+    if (log_.Admit(now())) log_.Write(IngestLogLevel::kWarning, "tcp " + peer() + ": " + message);
   }
   static std::string BadType(std::uint8_t type) {
     return "value type " + std::to_string(type) + " names no type; expected 0 to " +

@@ -41,7 +41,7 @@ class TcpServerTest : public testing::Test {
   void StartServer(TcpServerOptions options = {}) {
     server_ = std::make_unique<TcpServer>(
         io_.io(), sink_, metrics_, options, [this] { return time_.load(); },
-        [this](LogLevel, std::string_view line) {
+        [this](IngestLogLevel, std::string_view line) {
           const std::lock_guard lock(log_mutex_);
           log_.emplace_back(line);
         });
