@@ -15,6 +15,9 @@
 namespace tidemark::sort {
 namespace {
 
+// Compiling two programs takes milliseconds; a driver that needs this long hangs.
+constexpr std::chrono::seconds kSetUpLimit{60};
+
 template <class Key>
 Texels Interleave(Channels<Key> channels, std::size_t longest) {
   constexpr bool kTwoWords = sizeof(Key) == 8;
@@ -77,7 +80,7 @@ GlBitonicSorter::GlBitonicSorter(GlBitonicOptions options) : options_(std::move(
         [made, observer = options_.observer] {
           *made = std::make_shared<GlBitonicEngine>(observer);
         },
-        options_.time_limit);
+        kSetUpLimit);
     engine_ = made->get();
     thread_->Keep(std::move(*made));
   } catch (const egl::EglError& error) {
@@ -99,6 +102,12 @@ GlBitonicSorter::~GlBitonicSorter() = default;
 void GlBitonicSorter::Sort(Channels<std::uint32_t> channels) { SortAll(channels); }
 void GlBitonicSorter::Sort(Channels<std::uint64_t> channels) { SortAll(channels); }
 
+void GlBitonicSorter::ThrowIfBroken() {
+  const std::lock_guard lock(mutex_);
+  if (first_failure_.empty()) return;
+  throw SorterError("gl-bitonic: not used again since GL failed before: " + first_failure_);
+}
+
 template <class Key>
 void GlBitonicSorter::SortAll(Channels<Key> channels) {
   assert(channels.size() <= kChannels);
@@ -109,9 +118,7 @@ void GlBitonicSorter::SortAll(Channels<Key> channels) {
     throw SorterError("gl-bitonic: a window of " + std::to_string(longest) +
                       " keys; this device takes at most " + std::to_string(window_max_));
   }
-  if (broken_.load(std::memory_order_relaxed)) {
-    throw SorterError("gl-bitonic: GL failed before and is not used again");
-  }
+  ThrowIfBroken();
   // Shared with the task: a hung driver may go on reading it after this caller has given up.
   std::shared_ptr<Texels> texels;
   try {
@@ -130,7 +137,8 @@ void GlBitonicSorter::SortAll(Channels<Key> channels) {
       }
     }
   } catch (const std::exception& error) {
-    broken_.store(true, std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    if (first_failure_.empty()) first_failure_ = error.what();
     throw SorterError(std::string("gl-bitonic: ") + error.what());
   }
   for (std::size_t c = 0; c < channels.size(); ++c) {

@@ -2,10 +2,11 @@
 #ifndef TIDEMARK_GPU_SORT_GL_BITONIC_SORTER_H_
 #define TIDEMARK_GPU_SORT_GL_BITONIC_SORTER_H_
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <string_view>
 
 #include "gpu/gl/gl_thread.h"
@@ -51,6 +52,7 @@ class GlBitonicSorter final : public WindowSorter {
   std::size_t window_max() const { return window_max_; }
 
  private:
+  void ThrowIfBroken();
   template <class Key>
   void SortAll(Channels<Key> channels);
 
@@ -59,7 +61,8 @@ class GlBitonicSorter final : public WindowSorter {
   GlBitonicEngine* engine_ = nullptr;  // owned by the GL thread
   GlReport gl_;
   std::size_t window_max_ = 0;
-  std::atomic<bool> broken_{false};
+  std::mutex mutex_;
+  std::string first_failure_;  // guarded by mutex_; empty while GL works
 };
 
 }  // namespace tidemark::sort

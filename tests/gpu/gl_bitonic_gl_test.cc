@@ -159,7 +159,8 @@ void ExpectFailsAt(const std::string& step, const std::function<void()>& disturb
       broken.Sort(Channels<std::uint64_t>(channels));
       FAIL() << "no exception at " << step;
     } catch (const SorterError& error) {
-      const std::string expected = request == 0 ? message_part : "failed before";
+      const std::string expected =
+          request == 0 ? message_part : "not used again since GL failed before: ";
       EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
     }
     EXPECT_TRUE(windows == before) << "keys changed, step " << step;
@@ -195,7 +196,7 @@ TEST_F(GlBitonicTest, KeepsTheKeysWhenTheDriverHangs) {
   options.observer = [back](std::string_view step) {
     if (step == "draw") back.wait();
   };
-  options.time_limit = std::chrono::milliseconds(2000);  // setting up must fit in it
+  options.time_limit = std::chrono::milliseconds(20);
   auto hanging = std::make_unique<GlBitonicSorter>(options);
   std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("random", 500, 1);
   const std::vector<std::uint32_t> before = keys;
@@ -205,7 +206,7 @@ TEST_F(GlBitonicTest, KeepsTheKeysWhenTheDriverHangs) {
     FAIL() << "no exception";
   } catch (const SorterError& error) {
     EXPECT_STREQ(error.what(),
-                 "gl-bitonic: the GL driver did not answer within 2000 ms (the GPU hangs)");
+                 "gl-bitonic: the GL driver did not answer within 20 ms (the GPU hangs)");
   }
   EXPECT_TRUE(keys == before);
   EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
