@@ -88,8 +88,17 @@ class Demo {
       std::cout << (terminal_.is_terminal ? DrawScreen(view_, terminal_) : ShowLines(view_))
                 << std::flush;
     }
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     feeds.Stop();
     Look(feeds);
+    // The last screen has the averages.
+    view_.seconds = seconds;
+    view_.values_per_second = 0;
+    for (std::size_t i = 0; i < kFeeds; ++i) {
+      FeedView& feed = view_.feeds[i];
+      feed.values_per_second = static_cast<double>(feed.n - before[i]) / seconds;
+      view_.values_per_second += feed.values_per_second;
+    }
     return Summarise(feeds, before);
   }
 
@@ -132,11 +141,8 @@ class Demo {
       view_.acknowledged += feeds.count(id).acknowledged;
       view_.sent += feeds.count(id).sent;
       feed.n = counts[i];
-      // The very last look may follow another at once: it keeps the rate of the one before.
-      if (passed > 0.2) {
-        feed.values_per_second = static_cast<double>(feed.n - last_n_[i]) / passed;
-        last_n_[i] = feed.n;
-      }
+      feed.values_per_second = static_cast<double>(feed.n - last_n_[i]) / passed;
+      last_n_[i] = feed.n;
       view_.values_per_second += feed.values_per_second;
       if (feed.n == 0) continue;
       if (type != client::ValueType::kString && type != client::ValueType::kIpv4) {
@@ -146,7 +152,7 @@ class Demo {
         feed.top = client_.HeavyHitters(stream, kShownSupport, kShownItems);
       }
     }
-    if (passed > 0.2) last_look_ = now;
+    last_look_ = now;
   }
 
   int Summarise(const Feeds& feeds, const std::array<std::uint64_t, kFeeds>& before) {

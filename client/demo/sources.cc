@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <string_view>
 #include <system_error>
 
 namespace tidemark::demo {
@@ -155,18 +156,26 @@ std::optional<client::Ipv4> ParseTcpPeer(const std::string& line) {
     at = line.find_first_not_of(' ', line.find(' ', at));
     if (at == std::string::npos) return std::nullopt;
   }
+  std::string_view address = std::string_view(line).substr(at);
+  address = address.substr(0, address.find(':'));
+  // /proc/net/tcp6: an IPv4 peer of an IPv6 socket is ::ffff:a.b.c.d.
+  constexpr std::string_view kMapped = "0000000000000000FFFF0000";
+  if (address.size() == 32 && address.starts_with(kMapped)) address.remove_prefix(kMapped.size());
+  if (address.size() != 8) return std::nullopt;
   std::uint32_t number = 0;
-  const char* const text = line.data() + at;
-  const auto [end, error] = std::from_chars(text, line.data() + line.size(), number, 16);
-  if (error != std::errc{} || end != text + 8 || number == 0) return std::nullopt;
+  const char* const last = address.data() + address.size();
+  const auto [end, error] = std::from_chars(address.data(), last, number, 16);
+  if (error != std::errc{} || end != last || number == 0) return std::nullopt;
   return client::Ipv4{ntohl(number)};
 }
 
 std::vector<client::Ipv4> TcpPeers() {
   std::vector<client::Ipv4> peers;
-  std::ifstream file("/proc/net/tcp");
-  for (std::string line; std::getline(file, line);) {
-    if (const auto peer = ParseTcpPeer(line)) peers.push_back(*peer);
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    for (std::string line; std::getline(file, line);) {
+      if (const auto peer = ParseTcpPeer(line)) peers.push_back(*peer);
+    }
   }
   return peers;
 }

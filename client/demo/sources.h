@@ -52,7 +52,8 @@ std::optional<std::string> ParseThreadState(const std::string& stat);
 
 /// The other end of each open IPv4 TCP connection.
 std::vector<client::Ipv4> TcpPeers();
-/// From one line of /proc/net/tcp; nullopt for its heading and for sockets without a peer.
+/// From one line of /proc/net/tcp or tcp6; nullopt for the heading, sockets without a peer, and
+/// IPv6 peers.
 std::optional<client::Ipv4> ParseTcpPeer(const std::string& line);
 
 }  // namespace tidemark::demo

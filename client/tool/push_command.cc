@@ -191,7 +191,7 @@ void Report(const PushOptions& options, ValueType type, const client::PushSummar
     return;
   }
   out << Printable(options.stream) << ": " << Plural(summary.accepted, "value") << " taken in, "
-      << ShowRate(seconds * 1000) << " ms, " << ShowRate(rate) << " values/s";
+      << ShowSeconds(seconds) << ", " << ShowRate(rate) << " values/s";
   if (summary.refused > 0) out << ", " << summary.refused << " refused (NaN has no rank)";
   if (run.bad() > 0) out << ", " << run.bad() << " skipped, the first: " << run.first_bad();
   out << "\n";

@@ -90,6 +90,14 @@ std::string ShowRate(double value) {
   return std::string(text.data(), end.ptr) + kUnits[unit];
 }
 
+std::string ShowSeconds(double seconds) {
+  if (seconds < 0.9995) return ShowRate(seconds * 1000) + " ms";
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), seconds,
+                                 std::chars_format::fixed, seconds < 100 ? 2 : 0);
+  return std::string(text.data(), end.ptr) + " s";
+}
+
 std::string ToText(const client::QuantilesAnswer& answer) {
   Table table({"phi", "value", "rank_low", "rank_high"}, {true, true, true, true});
   for (const auto& a : answer.answers) {

@@ -40,6 +40,8 @@ std::string ShowValue(const client::Value& value);
 std::string ShowNumber(double value);
 /// "980", "98.1 k", "3.21 M", "1.2 G": three digits, for rates.
 std::string ShowRate(double value);
+/// "386 ms", "1.79 s".
+std::string ShowSeconds(double seconds);
 
 }  // namespace tidemark::tool
 

@@ -140,6 +140,10 @@ TEST(Text, Rates) {
   EXPECT_EQ(ShowRate(3.214e6), "3.21 M");
   EXPECT_EQ(ShowRate(250e6), "250 M");
   EXPECT_EQ(ShowRate(1.2e15), "1200 T");
+  EXPECT_EQ(ShowSeconds(0.3861), "386 ms");
+  EXPECT_EQ(ShowSeconds(0.9996), "1.00 s");
+  EXPECT_EQ(ShowSeconds(1.789), "1.79 s");
+  EXPECT_EQ(ShowSeconds(12345.6), "12346 s");
 }
 
 TEST(Plot, BarsByCountAndByDensity) {
