@@ -4,7 +4,8 @@
 // bit of a negative one is flipped; unsigned order of the keys is then the order of the numbers,
 // denormals and infinities included. -0 becomes +0, so that equal numbers have equal keys. NaN has
 // no rank: it is not encodable and the caller refuses it (see IsNan).
-// Signed integers: the sign bit is flipped. Unsigned integers, addresses and ids are their own keys.
+// Signed integers: the sign bit is flipped. Unsigned integers, addresses and ids are their own
+// keys.
 #ifndef TIDEMARK_SUMMARIES_KEY_CODEC_H_
 #define TIDEMARK_SUMMARIES_KEY_CODEC_H_
 

@@ -1,0 +1,327 @@
+#include "summaries/quantile_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "summaries/fraction.h"
+
+namespace tidemark {
+namespace {
+
+// Buckets have distinct sizes 2^0 … 2^62; the open window and the minimum come on top.
+constexpr std::size_t kPartsMax = 65;
+
+/// The first index in [begin, end) whose key is not below v, without a branch on the data.
+template <class Key>
+std::size_t LowerBound(const Key* keys, std::size_t begin, std::size_t end, Key v) {
+  std::size_t length = end - begin;
+  const Key* base = keys + begin;
+  while (length > 1) {
+    const std::size_t half = length / 2;
+    base += base[half - 1] < v ? half : 0;
+    length -= half;
+  }
+  return static_cast<std::size_t>(base - keys) + (length == 1 && *base < v ? 1 : 0);
+}
+
+}  // namespace
+
+std::uint64_t TargetRank(double phi, std::uint64_t n) {
+  return std::min(std::max<std::uint64_t>(1, CeilFraction(phi, n)), n);
+}
+
+template <class Key>
+QuantileView<Key>::QuantileView(QuantileSnapshot<Key> snapshot, std::span<const Key> open_sorted,
+                                std::uint64_t unseen, std::optional<double> epsilon)
+    : snapshot_(std::move(snapshot)),
+      open_(open_sorted.size()),
+      unseen_(unseen),
+      n_(snapshot_.count + open_ + unseen),
+      width_(unseen),
+      epsilon_(epsilon.value_or(snapshot_.epsilon)) {
+  parts_.reserve(snapshot_.buckets.size() + 2);
+  for (const auto& bucket : snapshot_.buckets) {
+    parts_.push_back({bucket.keys.get(), bucket.shape.samples, bucket.shape});
+    width_ += bucket.shape.weight - 1 + bucket.shape.slack;
+  }
+  bucket_parts_ = parts_.size();
+  if (open_ > 0) parts_.push_back({open_sorted.data(), open_, {1, open_, 0}});
+  if (snapshot_.count > 0) {
+    min_ = std::make_shared<const Key>(snapshot_.min);
+    parts_.push_back({min_.get(), 1, {1, 0, 0}});
+  }
+  assert(parts_.size() <= kPartsMax);
+}
+
+template <class Key>
+std::uint64_t QuantileView<Key>::worst_gap() const {
+  // As in quantile_rule.h with G = 1 + width: e >= width / 2 is enough between neighbours, and
+  // e >= unseen at the ends, where the rank of the minimum is known up to the unseen values alone.
+  return std::max(unseen_, width_ / 2 + width_ % 2);
+}
+
+template <class Key>
+bool QuantileView<Key>::WithinEpsilon() const {
+  return worst_gap() <= FloorFraction(epsilon_, n_);
+}
+
+// At least so many of the part's values come no later than its `samples`-th sample.
+template <class Key>
+std::uint64_t QuantileView<Key>::Low(const Part& part, std::size_t samples) {
+  return samples * part.shape.weight;
+}
+
+// At most so many of the part's values come before its sample number `samples` + 1. The last sample
+// is the maximum, so that one of the values comes behind unless all samples are counted.
+template <class Key>
+std::uint64_t QuantileView<Key>::High(const Part& part, std::size_t samples) {
+  const std::uint64_t count = part.shape.count();
+  if (samples == part.size) return count;
+  return std::min((samples + 1) * part.shape.weight + part.shape.slack - 1, count - 1);
+}
+
+template <class Key>
+RankBounds QuantileView<Key>::BoundsAt(Key v, std::span<const Place> places) const {
+  RankBounds bounds;
+  for (std::size_t i = 0; i < bucket_parts_; ++i) {
+    bounds.less_low += Low(parts_[i], places[i].less);
+    bounds.less_high += High(parts_[i], places[i].less);
+    bounds.at_most_low += Low(parts_[i], places[i].at_most);
+    bounds.at_most_high += High(parts_[i], places[i].at_most);
+  }
+  if (snapshot_.count > 0) {
+    if (v <= snapshot_.min) bounds.less_low = bounds.less_high = 0;
+    if (v < snapshot_.min) bounds.at_most_low = bounds.at_most_high = 0;
+    if (v > snapshot_.min) bounds.less_low = std::max<std::uint64_t>(bounds.less_low, 1);
+    if (v >= snapshot_.min) bounds.at_most_low = std::max<std::uint64_t>(bounds.at_most_low, 1);
+  }
+  if (open_ > 0) {
+    bounds.less_low += places[bucket_parts_].less;
+    bounds.less_high += places[bucket_parts_].less;
+    bounds.at_most_low += places[bucket_parts_].at_most;
+    bounds.at_most_high += places[bucket_parts_].at_most;
+  }
+  bounds.less_high += unseen_;
+  bounds.at_most_high += unseen_;
+  return bounds;
+}
+
+template <class Key>
+typename QuantileView<Key>::Place QuantileView<Key>::Find(const Part& part, Key v,
+                                                          Range within) const {
+  Place place;
+  place.less = LowerBound(part.keys, within.begin, within.end, v);
+  place.at_most = place.less;
+  if (place.less < within.end && part.keys[place.less] == v) {
+    // Equal keys: seldom many, so from the front, doubling.
+    std::size_t step = 1, known = place.less;
+    while (known + step < within.end && part.keys[known + step] == v) {
+      known += step;
+      step *= 2;
+    }
+    const std::size_t end = std::min(known + step, within.end);
+    place.at_most = v == static_cast<Key>(-1)
+                        ? within.end
+                        : LowerBound(part.keys, known + 1, end, static_cast<Key>(v + 1));
+  }
+  return place;
+}
+
+template <class Key>
+RankBounds QuantileView<Key>::Bounds(Key v) const {
+  std::array<Place, kPartsMax> places;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    places[i] = Find(parts_[i], v, {0, parts_[i].size});
+  }
+  return BoundsAt(v, {places.data(), parts_.size()});
+}
+
+// A key such that at least a quarter of the undecided samples lie at or below it and at least a
+// quarter at or above it: the median of the ranges' medians, weighted by the ranges' lengths.
+template <class Key>
+Key QuantileView<Key>::Pivot(std::span<const Range> ranges) const {
+  std::array<std::pair<Key, std::size_t>, kPartsMax> medians;
+  std::size_t used = 0, total = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const std::size_t length = ranges[i].end - ranges[i].begin;
+    if (length == 0) continue;
+    const Key median = parts_[i].keys[ranges[i].begin + length / 2];
+    std::size_t at = used++;
+    for (; at > 0 && medians[at - 1].first > median; --at) medians[at] = medians[at - 1];
+    medians[at] = {median, length};
+    total += length;
+  }
+  std::size_t at = 0;
+  for (std::size_t below = medians[0].second; 2 * below < total; below += medians[at].second) ++at;
+  return medians[at].first;
+}
+
+// The certificate of a candidate v for target t is [low(v), high(v)], where the position nearest to
+// t is a clamp of t between v's first and last position, and so grows with v. Its distance from t,
+// max(t - low, high - t), therefore falls while low + high <= 2t and grows after: the best
+// candidate is the last of the former or the first of the latter. The search keeps, in each part,
+// the range of candidates of which it is not known yet; a pivot decides its own and all on one side
+// of it.
+template <class Key>
+QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, std::vector<Range>& ranges,
+                                              Candidate& below) const {
+  const auto certify = [target](const Candidate& candidate) {
+    const RankBounds& b = candidate.bounds;
+    QuantileAnswer<Key> answer;
+    answer.value = candidate.value;
+    answer.target = target;
+    // The value is in the stream: its first position is at most at_most, its last at least less
+    // + 1.
+    answer.rank_low = std::max(b.less_low + 1, std::min(target, b.at_most_low));
+    answer.rank_high =
+        std::max(std::min(b.less_high + 1, b.at_most_high), std::min(target, b.at_most_high));
+    return answer;
+  };
+  const auto off = [target](const QuantileAnswer<Key>& answer) {
+    return std::max(target > answer.rank_low ? target - answer.rank_low : 0,
+                    answer.rank_high > target ? answer.rank_high - target : 0);
+  };
+
+  std::array<Place, kPartsMax> places;
+  Candidate above;
+  for (std::size_t i = 0; i < parts_.size(); ++i) ranges[i].end = parts_[i].size;
+  while (std::any_of(ranges.begin(), ranges.end(),
+                     [](const Range& range) { return range.begin < range.end; })) {
+    Candidate candidate;
+    candidate.found = true;
+    candidate.value = Pivot(ranges);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      places[i] = Find(parts_[i], candidate.value, ranges[i]);
+    }
+    candidate.bounds = BoundsAt(candidate.value, {places.data(), parts_.size()});
+    const QuantileAnswer<Key> answer = certify(candidate);
+    // The sum fits: both are at most n < 2^63.
+    const bool is_below = answer.rank_low + answer.rank_high <= 2 * target;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (is_below) {
+        ranges[i].begin = places[i].at_most;
+      } else {
+        ranges[i].end = places[i].less;
+      }
+    }
+    (is_below ? below : above) = candidate;
+  }
+  if (!above.found) return certify(below);
+  if (!below.found) return certify(above);
+  const QuantileAnswer<Key> lower = certify(below), upper = certify(above);
+  return off(lower) <= off(upper) ? lower : upper;
+}
+
+template <class Key>
+void QuantileView<Key>::RequireValues() const {
+  if (parts_.empty()) {
+    throw std::logic_error(n_ == 0 ? "a quantile was asked of an empty stream"
+                                   : "a quantile was asked before any of the stream's " +
+                                         std::to_string(n_) + " values is at hand");
+  }
+}
+
+template <class Key>
+QuantileAnswer<Key> QuantileView<Key>::Quantile(double phi) const {
+  return Quantiles({&phi, 1}).front();
+}
+
+template <class Key>
+std::vector<QuantileAnswer<Key>> QuantileView<Key>::Quantiles(std::span<const double> phis) const {
+  for (const double phi : phis) {
+    if (!(phi >= 0 && phi <= 1)) {
+      throw std::invalid_argument("phi is " + std::to_string(phi) +
+                                  ", expected a number from 0 to 1");
+    }
+  }
+  std::vector<QuantileAnswer<Key>> answers(phis.size());
+  if (phis.empty()) return answers;
+  RequireValues();
+  std::vector<std::size_t> order(phis.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(phis[a], a) < std::pair(phis[b], b);
+  });
+  // What lies below one target lies below every greater one: low + high - 2t falls as t grows.
+  std::vector<Range> ranges(parts_.size(), Range{0, 0});
+  Candidate below;
+  for (const std::size_t i : order) answers[i] = Select(TargetRank(phis[i], n_), ranges, below);
+  return answers;
+}
+
+template <class Key>
+std::vector<Key> QuantileView<Key>::EquiDepthBounds(std::size_t buckets) const {
+  if (buckets == 0) {
+    throw std::invalid_argument(
+        "an equi-depth histogram of 0 buckets was asked, expected 1 or more");
+  }
+  if (n_ == 0) return {};
+  std::vector<double> phis(buckets);
+  for (std::size_t i = 0; i < buckets; ++i) {
+    phis[i] = static_cast<double>(i + 1) / static_cast<double>(buckets);
+  }
+  std::vector<Key> bounds;
+  for (const auto& answer : Quantiles(phis)) {
+    // Answers ascend with their targets; equal ones stand for one heavy value.
+    if (bounds.empty() || answer.value > bounds.back()) bounds.push_back(answer.value);
+  }
+  return bounds;
+}
+
+template <class Key>
+std::vector<CountBounds> QuantileView<Key>::CountsBetween(
+    std::span<const Key> ascending_bounds) const {
+  if (!std::is_sorted(ascending_bounds.begin(), ascending_bounds.end())) {
+    throw std::invalid_argument("the bounds of a histogram do not ascend");
+  }
+  std::vector<CountBounds> counts(ascending_bounds.size() + 1);
+  // From before the first value to behind the last, each part on its own: of a part's values
+  // between two bounds there are at least (surely <= upper) - (possibly <= lower), and at least one
+  // if a sample lies between them; at most (possibly <= upper) - (surely <= lower).
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (part.shape.count() == 0) continue;
+    std::size_t samples = 0;          // at or below the bound before
+    std::uint64_t low = 0, high = 0;  // bounds of the number of values there
+    for (std::size_t j = 0; j < counts.size(); ++j) {
+      const bool last = j == ascending_bounds.size();
+      const std::size_t next =
+          last ? part.size : Find(part, ascending_bounds[j], {samples, part.size}).at_most;
+      const std::size_t next_samples = std::max(samples, next);
+      const bool below_all = i < bucket_parts_ && !last && ascending_bounds[j] < snapshot_.min;
+      const std::uint64_t next_low = Low(part, next_samples);
+      const std::uint64_t next_high = below_all ? 0 : High(part, next_samples);
+      const std::uint64_t sure = next_low > high ? next_low - high : 0;
+      counts[j].low += std::max<std::uint64_t>(sure, next_samples > samples ? 1 : 0);
+      counts[j].high += next_high - low;
+      samples = next_samples;
+      low = next_low;
+      high = next_high;
+    }
+  }
+  // The minimum is known apart, and so are the bounds of each end over all parts: take what is
+  // tighter.
+  RankBounds before;  // nothing lies before the first value
+  for (std::size_t j = 0; j < counts.size(); ++j) {
+    const bool last = j == ascending_bounds.size();
+    const RankBounds here = last ? RankBounds{n_, n_, n_, n_} : Bounds(ascending_bounds[j]);
+    const bool empty = j > 0 && !last && ascending_bounds[j] == ascending_bounds[j - 1];
+    CountBounds& count = counts[j];
+    if (here.at_most_low > before.at_most_high) {
+      count.low = std::max(count.low, here.at_most_low - before.at_most_high);
+    }
+    count.high = empty ? 0 : std::min(count.high + unseen_, here.at_most_high - before.at_most_low);
+    before = here;
+  }
+  return counts;
+}
+
+template class QuantileView<std::uint32_t>;
+template class QuantileView<std::uint64_t>;
+
+}  // namespace tidemark

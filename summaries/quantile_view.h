@@ -1,0 +1,142 @@
+// Quantiles, ranks and histograms of a stream at one moment, each with its certificate: the answer
+// side of QuantileSummary.
+//
+// A view covers n values: those of a summary's snapshot, those of the open window (sorted, known
+// exactly), and `unseen` ones that are known to exist but whose values are not at hand (windows
+// being sorted). Lower bounds take the unseen ones to lie above whatever is asked, upper bounds
+// below.
+//
+// Guarantee: every bound holds for every input order. While unseen == 0, the certificate of each
+// quantile lies within epsilon * n of its target (proof in quantile_rule.h: the open window is a
+// bucket with w = 1, E = 0), and answers are exact while the summary is. With unseen values the
+// half-width is at most worst_gap().
+//
+// Cost: a quantile is a selection over all samples by bisection, O(log(samples)) rounds of two
+// binary searches in each bucket; nothing is merged or copied.
+#ifndef TIDEMARK_SUMMARIES_QUANTILE_VIEW_H_
+#define TIDEMARK_SUMMARIES_QUANTILE_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "summaries/quantile_summary.h"
+
+namespace tidemark {
+
+/// The true numbers of values < v and <= v lie in these closed intervals.
+struct RankBounds {
+  std::uint64_t less_low = 0, less_high = 0;
+  std::uint64_t at_most_low = 0, at_most_high = 0;
+};
+
+struct CountBounds {
+  std::uint64_t low = 0, high = 0;
+};
+
+template <class Key>
+struct QuantileAnswer {
+  Key value = 0;             ///< an element of the stream
+  std::uint64_t target = 0;  ///< the rank asked for, from 1
+  /// Of the positions that `value` takes in sorted order (from 1, several for equal values), the
+  /// one nearest to `target` lies in [rank_low, rank_high].
+  std::uint64_t rank_low = 0, rank_high = 0;
+};
+
+/// The rank that a share phi of n values asks for: ceil(phi * n), at least 1, at most n (0 if n is
+/// 0). 0.1 of 30 is 3 (fraction.h).
+std::uint64_t TargetRank(double phi, std::uint64_t n);
+
+/// Thread: const methods from any thread. Lifetime: `open_sorted` outlives the view.
+template <class Key>
+class QuantileView {
+ public:
+  /// `open_sorted`: ascending, any number of keys. `epsilon`: the error bound that WithinEpsilon()
+  /// is asked of; the snapshot's unless given.
+  explicit QuantileView(QuantileSnapshot<Key> snapshot, std::span<const Key> open_sorted = {},
+                        std::uint64_t unseen = 0, std::optional<double> epsilon = std::nullopt);
+
+  std::uint64_t n() const { return n_; }
+  double epsilon() const { return epsilon_; }
+  /// Every value is at hand: low == high in all answers.
+  bool exact() const { return width_ == 0; }
+
+  /// How far from its target a bound of a quantile's certificate can lie, whatever the target.
+  std::uint64_t worst_gap() const;
+  /// worst_gap() is within epsilon * n. True whenever unseen == 0; with unseen values it tells
+  /// whether they are few enough to answer without waiting for them.
+  bool WithinEpsilon() const;
+
+  /// Of any key, in the stream or not. All zero if n is 0.
+  RankBounds Bounds(Key v) const;
+
+  /// phi 0 gives the minimum and 1 the maximum, exactly (of the values at hand).
+  /// Errors: throws std::invalid_argument unless 0 <= phi <= 1, std::logic_error if no value is at
+  /// hand (n is 0, or all are unseen).
+  QuantileAnswer<Key> Quantile(double phi) const;
+  /// One answer for each phi, in their order; ascending phis share their search.
+  std::vector<QuantileAnswer<Key>> Quantiles(std::span<const double> phis) const;
+
+  /// Upper bounds that divide the stream into at most `buckets` parts of nearly equal count:
+  /// quantiles of i / buckets, ascending, without repetition; the last one is the maximum. Empty if
+  /// n is 0. Errors: throws std::invalid_argument if `buckets` is 0.
+  std::vector<Key> EquiDepthBounds(std::size_t buckets) const;
+
+  /// The numbers of values v <= b_0, b_0 < v <= b_1, …, v > b_last: one more than there are bounds.
+  /// Tighter than differences of Bounds(): each bucket of samples bounds its own share.
+  /// Errors: throws std::invalid_argument unless the bounds ascend (equal ones are allowed).
+  std::vector<CountBounds> CountsBetween(std::span<const Key> ascending_bounds) const;
+
+ private:
+  /// One sorted array of samples and what they stand for.
+  struct Part {
+    const Key* keys;
+    std::size_t size;
+    BucketShape shape;
+  };
+  /// For one key and one part: the number of samples < key and <= key.
+  struct Place {
+    std::size_t less, at_most;
+  };
+  /// A range of one part that a search has not decided yet.
+  struct Range {
+    std::size_t begin, end;
+  };
+  struct Candidate {
+    Key value;
+    RankBounds bounds;
+    bool found = false;
+  };
+
+  static std::uint64_t Low(const Part& part, std::size_t samples);
+  static std::uint64_t High(const Part& part, std::size_t samples);
+  RankBounds BoundsAt(Key v, std::span<const Place> places) const;
+  Place Find(const Part& part, Key v, Range within) const;
+  Key Pivot(std::span<const Range> ranges) const;
+  QuantileAnswer<Key> Select(std::uint64_t target, std::vector<Range>& ranges,
+                             Candidate& below) const;
+  void RequireValues() const;
+
+  // parts_ holds the buckets of the snapshot, then the open window, then the minimum alone (it
+  // stands for no values: BoundsAt knows its rank); empty ones are left out. What they point to
+  // stays in place when a view is copied or moved.
+  QuantileSnapshot<Key> snapshot_;
+  std::shared_ptr<const Key> min_;
+  std::vector<Part> parts_;
+  std::size_t bucket_parts_;  ///< how many of parts_ are buckets of the snapshot
+  std::uint64_t open_;
+  std::uint64_t unseen_;
+  std::uint64_t n_;
+  std::uint64_t width_;  ///< sum of (w + E - 1), and unseen
+  double epsilon_;
+};
+
+extern template class QuantileView<std::uint32_t>;
+extern template class QuantileView<std::uint64_t>;
+
+}  // namespace tidemark
+
+#endif  // TIDEMARK_SUMMARIES_QUANTILE_VIEW_H_
