@@ -83,7 +83,8 @@ void Connection::CloseIdle() {
 
 void Connection::ReleaseBuffer() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (!self->buffer_.empty()) return;
+    if (!self->buffer_.empty() || self->state_ != State::kOpen) return;
+    self->OnQuiet();
     self->buffer_.Release();
     self->buffer_bytes_.store(0, std::memory_order_relaxed);
   });
@@ -203,6 +204,7 @@ void Connection::StartWrite() {
   if (write_outstanding_ || out_.empty()) return;
   writing_.swap(out_);
   write_outstanding_ = true;
+  has_written_ = true;
   asio::async_write(socket_, asio::buffer(writing_),
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       self->OnWritten(error);
@@ -242,7 +244,7 @@ void Connection::Finish() {
 }
 
 void Connection::Linger() {
-  if (peer_ended_) {
+  if (peer_ended_ || !has_written_) {  // nothing that a reset could destroy
     Close();
     return;
   }

@@ -64,7 +64,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Abort();
   /// Ends the connection because nothing arrived for so long.
   void CloseIdle();
-  /// Gives the read buffer back if it is empty.
+  /// Gives back what a quiet connection need not hold: the read buffer, if it is empty, and what
+  /// the protocol has cached.
   void ReleaseBuffer();
 
   /// When bytes last arrived.
@@ -83,6 +84,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
                        std::size_t& needed) = 0;
   /// The connection ends and `rest` is all that is left; may append a last answer.
   virtual void AtEnd(End end, std::span<const std::byte> rest) = 0;
+  /// Nothing has arrived for a while.
+  virtual void OnQuiet() {}
 
   bool MustPause() const;
   /// Answers not sent yet; append to it.
@@ -115,6 +118,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string out_;      // answers not yet handed to the socket
   std::string writing_;  // answers of the outstanding write
   bool write_outstanding_ = false;
+  bool has_written_ = false;
   bool wait_outstanding_ = false;
   bool waits_for_writer_ = false;
   bool stopping_ = false;

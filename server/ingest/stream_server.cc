@@ -7,13 +7,14 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
-#include <cctype>
 #include <condition_variable>
 #include <future>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "server/ingest/resolve.h"
 
 namespace tidemark::server {
 namespace {
@@ -31,14 +32,6 @@ constexpr std::chrono::milliseconds kAcceptRetry{100};
 constexpr std::chrono::milliseconds kSweepInterval{5000};
 // A connection that is quiet for so long gives its read buffer back.
 constexpr RecordedTime kReleaseBufferMicros = 10'000'000;
-
-std::string ErrorText(const error_code& error) {
-  std::string text = error.message();
-  if (!text.empty()) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -66,19 +59,10 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
         sweep_timer(strand) {}
 
   absl::Status Listen() {
+    const absl::StatusOr<asio::ip::address> address = ResolveHost(io, options.host, options.port);
+    if (!address.ok()) return address.status();
     error_code error;
-    asio::ip::address address = asio::ip::make_address(options.host, error);
-    if (error) {
-      tcp::resolver resolver(io);
-      const auto found = resolver.resolve(options.host, "", error);
-      if (error || found.empty()) {
-        return absl::InvalidArgumentError("cannot listen on " +
-                                          FormatAddress(options.host, options.port) +
-                                          ": host not found: " + ErrorText(error));
-      }
-      address = found.begin()->endpoint().address();
-    }
-    const tcp::endpoint endpoint(address, options.port);
+    const tcp::endpoint endpoint(*address, options.port);
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor.bind(endpoint, error);
@@ -86,9 +70,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     if (error) {
       error_code ignored;
       acceptor.close(ignored);
-      return absl::UnavailableError("cannot listen on " +
-                                    FormatAddress(options.host, options.port) + ": " +
-                                    ErrorText(error));
+      return CannotListen(options.host, options.port, error);
     }
     port = acceptor.local_endpoint(error).port();
     return absl::OkStatus();
@@ -193,7 +175,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     void Report(const LogFn& log, RecordedTime time, const std::string& message) {
       if (!log || time < next) return;
       next = time + LimitedLog::kIntervalMicros;
-      log(IngestLogLevel::kWarning, message);
+      log(LogLevel::kWarning, message);
     }
   };
 

@@ -51,7 +51,7 @@ class Metrics {
   /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused with an answer
   /// or, over UDP, counted here only. `reason` from a fixed set: nan, bad_frame, frame_too_large,
   /// bad_line, bad_name, bad_utf8, type_mismatch, unknown_stream, stream_limit, bad_value,
-  /// item_too_large, shutting_down.
+  /// item_too_large, gauge_limit, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.

@@ -1,0 +1,356 @@
+#include "server/ingest/statsd_batcher.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <span>
+#include <utility>
+
+namespace tidemark::server {
+namespace {
+
+// A stream that could not be opened is tried again after this: until then its lines cost a lookup.
+constexpr RecordedTime kRetryMicros = 1'000'000;
+constexpr std::size_t kTableFirst = 256;
+
+__extension__ using Wide = unsigned __int128;
+
+// Multiplies and folds: the mixing step of the wyhash family.
+std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+// Only places entries in the table, whose keys are compared in full: never in an answer, never
+// stored. Seeded so that a sender cannot know which names collide.
+std::uint64_t HashBytes(std::string_view text, std::uint64_t hash) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  const char* p = text.data();
+  std::size_t left = text.size();
+  std::uint64_t word = 0;
+  while (left >= sizeof word) {
+    std::memcpy(&word, p, sizeof word);
+    hash = Mix(hash ^ word, kOdd);
+    p += sizeof word;
+    left -= sizeof word;
+  }
+  word = 0;
+  for (std::size_t i = 0; i < left; ++i) {
+    word = (word << 8) | static_cast<unsigned char>(p[i]);
+  }
+  return Mix(hash ^ word ^ (text.size() << 56), kOdd);
+}
+
+// The `reason` of a batch that the sink refused.
+std::string_view Reason(const absl::Status& status, bool opening) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return "unknown_stream";
+    case absl::StatusCode::kFailedPrecondition:
+      return "type_mismatch";
+    case absl::StatusCode::kResourceExhausted:
+      return "stream_limit";
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+      return "shutting_down";
+    default:
+      return opening ? "bad_name" : "bad_value";
+  }
+}
+
+// Puts items of one chunk in the order of their owners: offsets from `touched`, then one pass.
+template <typename T, typename Entries>
+void Group(const std::vector<std::uint32_t>& touched, const std::vector<std::uint32_t>& owners,
+           const std::vector<T>& from, Entries& entries, std::vector<T>& to) {
+  std::uint32_t begin = 0;
+  for (const std::uint32_t index : touched) {
+    entries[index].begin = begin;
+    begin += std::exchange(entries[index].values, 0);
+  }
+  to.resize(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    auto& entry = entries[owners[i]];
+    to[entry.begin + entry.values++] = from[i];
+  }
+}
+
+}  // namespace
+
+StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, GaugeTable& gauges,
+                             const StatsdLimits& limits, LimitedLog& log)
+    : sink_(sink),
+      metrics_(metrics),
+      source_(source),
+      gauges_(gauges),
+      limits_(limits),
+      log_(log),
+      seed_((std::uint64_t{std::random_device()()} << 32) | std::random_device()()),
+      fields_ignored_counter_(metrics.StatsdFieldsIgnored(source)) {
+  for (std::size_t kind = 0; kind < kStatsdKinds; ++kind) {
+    line_counters_[kind] =
+        &metrics.StatsdLines(source, StatsdKindName(static_cast<StatsdKind>(kind)));
+  }
+}
+
+void StatsdBatcher::Add(std::string_view text, RecordedTime now) {
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p != end) {
+    const auto* stop =
+        static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+    const char* const next = stop == nullptr ? end : stop + 1;
+    if (stop == nullptr) stop = end;
+    if (stop != p && stop[-1] == '\r') --stop;
+    if (stop != p) AddLine({p, static_cast<std::size_t>(stop - p)}, now);
+    p = next;
+  }
+}
+
+void StatsdBatcher::AddLine(std::string_view line, RecordedTime now) {
+  if (line.size() > limits_.line_bytes_max) {
+    RefuseLong(line, now);
+    return;
+  }
+  if (const StatsdError error = ParseStatsdLine(line, line_); error != StatsdError::kNone) {
+    Refuse("bad_line", 1);
+    Warn(StatsdErrorText(error), line, now);
+    return;
+  }
+  fields_ignored_ += line_.fields_ignored;
+  for (std::uint32_t i = 0; i < line_.groups; ++i) {
+    if (!AddGroup(line_, line_.group[i], now)) return;
+  }
+  ++lines_[static_cast<std::size_t>(line_.kind)];
+}
+
+bool StatsdBatcher::AddGroup(const StatsdLine& line, const StatsdGroup& group, RecordedTime now) {
+  const bool set = group.kind == StatsdKind::kSet;
+  const std::uint32_t index = FindEntry(line.name, line.tags, set, now);
+  Entry& entry = entries_[index];
+  if (!entry.stream) {
+    Refuse(entry.refusal, 1);
+    return false;
+  }
+  switch (group.kind) {
+    case StatsdKind::kSet:
+      if (entry.values++ == 0) items_touched_.push_back(index);
+      item_owners_.push_back(index);
+      items_.push_back(group.values);
+      return true;
+    case StatsdKind::kCounter:
+      ForEachNumber(group,
+                    [&](double value, std::string_view) { Push(index, value / group.rate); });
+      return true;
+    case StatsdKind::kGauge: {
+      GaugeCell* const cell = Gauge(entry);
+      bool kept = true;
+      ForEachNumber(group, [&](double value, std::string_view text) {
+        if (text[0] == '+' || text[0] == '-') {
+          if (cell == nullptr) {
+            kept = false;
+            return;
+          }
+          value = std::isnan(value) ? value : cell->Add(value);
+        } else if (cell != nullptr && !std::isnan(value)) {
+          cell->Set(value);
+        }
+        Push(index, value);
+      });
+      if (!kept) {
+        Refuse("gauge_limit", 1);
+        Warn("too many gauges to remember what this one is relative to", line.name, now);
+      }
+      return kept;
+    }
+    default:
+      ForEachNumber(group, [&](double value, std::string_view) { Push(index, value); });
+      return true;
+  }
+}
+
+void StatsdBatcher::Push(std::uint32_t entry, double value) {
+  if (entries_[entry].values++ == 0) touched_.push_back(entry);
+  owners_.push_back(entry);
+  values_.push_back(value);
+}
+
+GaugeCell* StatsdBatcher::Gauge(Entry& entry) {
+  if (!entry.gauge) {
+    std::string identity;
+    StatsdIdentity(std::string_view(entry.key).substr(0, entry.name_bytes),
+                   std::string_view(entry.key).substr(entry.name_bytes), identity);
+    entry.gauge = gauges_.Get(identity);
+  }
+  return entry.gauge.get();
+}
+
+bool StatsdBatcher::Matches(const Entry& entry, std::uint64_t hash, std::string_view name,
+                            std::string_view tags, bool set) const {
+  return entry.hash == hash && entry.name_bytes == name.size() &&
+         entry.key.size() == name.size() + tags.size() && entry.set == set &&
+         std::memcmp(entry.key.data(), name.data(), name.size()) == 0 &&
+         (tags.empty() ||
+          std::memcmp(entry.key.data() + name.size(), tags.data(), tags.size()) == 0);
+}
+
+std::uint32_t StatsdBatcher::FindEntry(std::string_view name, std::string_view tags, bool set,
+                                       RecordedTime now) {
+  std::uint64_t hash = HashBytes(name, seed_ + (set ? 1 : 0));
+  if (!tags.empty()) hash = HashBytes(tags, hash);
+  if (!table_.empty()) {
+    for (std::size_t slot = hash & (table_.size() - 1); table_[slot] != 0;
+         slot = (slot + 1) & (table_.size() - 1)) {
+      Entry& entry = entries_[table_[slot] - 1];
+      if (!Matches(entry, hash, name, tags, set)) continue;
+      // A clock set back must not postpone the next try for long.
+      if (!entry.stream && (now >= entry.retry_at || entry.retry_at > now + kRetryMicros)) {
+        Open(entry, now);
+      }
+      return table_[slot] - 1;
+    }
+  }
+  if (entries_.size() >= limits_.names_max) {
+    Flush(now);
+    Forget();
+  }
+  if (table_.size() < 2 * (entries_.size() + 1)) GrowTable();
+  const auto index = static_cast<std::uint32_t>(entries_.size());
+  Entry& entry = entries_.emplace_back();
+  entry.hash = hash;
+  entry.key.reserve(name.size() + tags.size());
+  entry.key.append(name).append(tags);
+  entry.name_bytes = name.size();
+  entry.set = set;
+  Open(entry, now);
+  std::size_t slot = hash & (table_.size() - 1);
+  while (table_[slot] != 0) slot = (slot + 1) & (table_.size() - 1);
+  table_[slot] = index + 1;
+  return index;
+}
+
+void StatsdBatcher::GrowTable() {
+  table_.assign(std::max(kTableFirst, table_.size() * 2), 0);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    std::size_t slot = entries_[i].hash & (table_.size() - 1);
+    while (table_[slot] != 0) slot = (slot + 1) & (table_.size() - 1);
+    table_[slot] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+void StatsdBatcher::Open(Entry& entry, RecordedTime now) {
+  const std::string_view key = entry.key;
+  std::string identity;
+  if (!StatsdIdentity(key.substr(0, entry.name_bytes), key.substr(entry.name_bytes), identity)) {
+    entry.refusal = "bad_name";
+    entry.retry_at = now + kRetryMicros;
+    Warn("a character in the name or in a tag's key that neither may hold", key, now);
+    return;
+  }
+  absl::StatusOr<StreamHandle> opened = sink_.Open(
+      identity, entry.set ? std::optional(ValueType::kString) : std::optional<ValueType>());
+  if (!opened.ok()) {
+    entry.refusal = Reason(opened.status(), true);
+    entry.retry_at = now + kRetryMicros;
+    Warn(std::string(opened.status().message()), identity, now);
+    return;
+  }
+  entry.stream = *std::move(opened);
+}
+
+void StatsdBatcher::Flush(RecordedTime now) {
+  FlushNumbers(now);
+  FlushItems(now);
+  for (std::size_t kind = 0; kind < kStatsdKinds; ++kind) {
+    if (const auto count = std::exchange(lines_[kind], 0); count > 0) {
+      line_counters_[kind]->Increment(static_cast<double>(count));
+    }
+  }
+  if (const auto count = std::exchange(fields_ignored_, 0); count > 0) {
+    fields_ignored_counter_.Increment(static_cast<double>(count));
+  }
+}
+
+void StatsdBatcher::FlushNumbers(RecordedTime now) {
+  if (values_.empty()) return;
+  Group(touched_, owners_, values_, entries_, grouped_);
+  for (const std::uint32_t index : touched_) {
+    Entry& entry = entries_[index];
+    const std::span<const double> values =
+        std::span(grouped_).subspan(entry.begin, std::exchange(entry.values, 0));
+    AppendTo(entry, values.size(), now,
+             [&] { return sink_.AppendNumbers(entry.stream, values, now); });
+  }
+  touched_.clear();
+  owners_.clear();
+  values_.clear();
+}
+
+void StatsdBatcher::FlushItems(RecordedTime now) {
+  if (items_.empty()) return;
+  Group(items_touched_, item_owners_, items_, entries_, grouped_items_);
+  for (const std::uint32_t index : items_touched_) {
+    Entry& entry = entries_[index];
+    const std::span<const std::string_view> items =
+        std::span(grouped_items_).subspan(entry.begin, std::exchange(entry.values, 0));
+    AppendTo(entry, items.size(), now,
+             [&] { return sink_.AppendStrings(entry.stream, items, now); });
+  }
+  items_touched_.clear();
+  item_owners_.clear();
+  items_.clear();
+  grouped_items_.clear();
+}
+
+template <typename Append>
+void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now, Append&& append) {
+  AppendResult result;
+  if (entry.stream) result = append();
+  if (entry.stream && absl::IsNotFound(result.status)) {
+    // Deleted since it was opened. Its name is still being sent, so it begins anew.
+    entry.stream.reset();
+    Open(entry, now);
+    if (entry.stream) result = append();
+  }
+  if (!entry.stream) {
+    Refuse(entry.refusal, count);
+    return;
+  }
+  if (!result.status.ok()) {
+    Refuse(Reason(result.status, false), count);
+    Warn(std::string(result.status.message()), entry.key, now);
+    return;
+  }
+  SourceMetrics& counted = metrics_.source(source_);
+  counted.batches.Increment();
+  counted.values.Increment(static_cast<double>(result.accepted));
+  if (result.refused > 0) Refuse("nan", result.refused);
+}
+
+void StatsdBatcher::Forget() {
+  assert(values_.empty() && items_.empty());
+  entries_ = {};
+  table_ = {};
+}
+
+void StatsdBatcher::RefuseLong(std::string_view begin, RecordedTime now) {
+  Refuse("bad_line", 1);
+  Warn("longer than " + std::to_string(limits_.line_bytes_max) + " bytes", begin, now);
+}
+
+void StatsdBatcher::Refuse(std::string_view reason, std::uint64_t count) {
+  metrics_.Refused(source_, reason).Increment(static_cast<double>(count));
+}
+
+void StatsdBatcher::Warn(std::string_view why, std::string_view text, RecordedTime now) {
+  if (!log_.Admit(now)) return;
+  std::string message(SourceName(source_));
+  message += ": refused \"";
+  message += Printable(text);
+  message += "\": ";
+  message += why;
+  log_.Write(LogLevel::kWarning, std::move(message));
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,121 @@
+// StatsD lines grouped into batches: one append for each stream of a chunk of text.
+//
+//   chunk ──► lines ──► (entry, value), in order ──► grouped by entry ──► one AppendNumbers a
+//   stream
+//
+// What the lines mean:
+//   ms h d   each value is a value of the stream. A sampled timer (@0.1) counts once: its ten
+//            unsent siblings are unknown values, and ten copies of one would be an invention.
+//   c        each increment is a value, divided by its rate (StatsD: a counter with @0.1 counts ten
+//            times).
+//   g        the value; with a sign the change against the gauge's last value (GaugeTable), and the
+//            result is the stream's value.
+//   s        an item of a string stream.
+// A line that is not well formed is refused whole. Streams keep the order of their own values.
+//
+// Thread: one owner. Lifetime: all that it refers to outlives it.
+#ifndef TIDEMARK_SERVER_INGEST_STATSD_BATCHER_H_
+#define TIDEMARK_SERVER_INGEST_STATSD_BATCHER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/ingest/gauge_table.h"
+#include "server/ingest/ingest_log.h"
+#include "server/ingest/statsd_parser.h"
+#include "server/telemetry/metrics.h"
+#include "server/window/ingest_sink.h"
+
+namespace tidemark::server {
+
+struct StatsdLimits {
+  /// Longer lines are refused: DogStatsD clients send at most 8 KiB.
+  std::size_t line_bytes_max = 8192;
+  /// Names that one connection (or the UDP socket) remembers, about 200 bytes each; when there are
+  /// more it forgets all and begins anew.
+  std::size_t names_max = 8192;
+};
+
+class StatsdBatcher {
+ public:
+  StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, GaugeTable& gauges,
+                const StatsdLimits& limits, LimitedLog& log);
+
+  /// Takes in the lines of `text`, the last with or without its end. `text` must stay as it is
+  /// until Flush. `now` is the time that all values until Flush are recorded with.
+  void Add(std::string_view text, RecordedTime now);
+  /// Counts one line that is refused without having been read whole.
+  void RefuseLong(std::string_view begin, RecordedTime now);
+  /// Appends what Add collected to the streams.
+  void Flush(RecordedTime now);
+  /// Forgets every name. REQUIRES: nothing to flush.
+  void Forget();
+
+  std::size_t names() const { return entries_.size(); }
+
+ private:
+  // A stream under the very bytes by which the sender calls it.
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::string key;  // name, then tags
+    std::size_t name_bytes = 0;
+    bool set = false;
+    StreamHandle stream;               // none: `refusal` says why
+    std::string_view refusal;          // a reason of tidemark_ingest_refused_total
+    RecordedTime retry_at = 0;         // when to try to open it again
+    std::shared_ptr<GaugeCell> gauge;  // once it was sent a gauge
+    std::uint32_t values = 0;          // of this chunk
+    std::uint32_t begin = 0;           // where they begin in grouped_
+  };
+
+  void AddLine(std::string_view line, RecordedTime now);
+  bool AddGroup(const StatsdLine& line, const StatsdGroup& group, RecordedTime now);
+  std::uint32_t FindEntry(std::string_view name, std::string_view tags, bool set, RecordedTime now);
+  bool Matches(const Entry& entry, std::uint64_t hash, std::string_view name, std::string_view tags,
+               bool set) const;
+  void Open(Entry& entry, RecordedTime now);
+  void GrowTable();
+  GaugeCell* Gauge(Entry& entry);
+  void Push(std::uint32_t entry, double value);
+  void FlushNumbers(RecordedTime now);
+  void FlushItems(RecordedTime now);
+  template <typename Append>
+  void AppendTo(Entry& entry, std::size_t count, RecordedTime now, Append&& append);
+  void Refuse(std::string_view reason, std::uint64_t count);
+  void Warn(std::string_view why, std::string_view text, RecordedTime now);
+
+  IngestSink& sink_;
+  Metrics& metrics_;
+  const Source source_;
+  GaugeTable& gauges_;
+  const StatsdLimits& limits_;
+  LimitedLog& log_;
+  const std::uint64_t seed_;
+  std::array<prometheus::Counter*, kStatsdKinds> line_counters_;
+  prometheus::Counter& fields_ignored_counter_;
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> table_;  // index into entries_ + 1; 0: free. A power of two in size
+
+  // Of this chunk.
+  std::vector<std::uint32_t> touched_;  // entries with values, in the order of their first
+  std::vector<std::uint32_t> owners_;   // the entry of each value
+  std::vector<double> values_;
+  std::vector<double> grouped_;
+  std::vector<std::uint32_t> items_touched_;
+  std::vector<std::uint32_t> item_owners_;
+  std::vector<std::string_view> items_;
+  std::vector<std::string_view> grouped_items_;
+  std::array<std::uint64_t, kStatsdKinds> lines_{};
+  std::uint64_t fields_ignored_ = 0;
+  StatsdLine line_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_INGEST_STATSD_BATCHER_H_

@@ -1,0 +1,46 @@
+// Datagrams of StatsD lines, many to a system call.
+#ifndef TIDEMARK_SERVER_INGEST_UDP_RECEIVER_H_
+#define TIDEMARK_SERVER_INGEST_UDP_RECEIVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/ingest/ingest_log.h"
+#include "server/ingest/statsd_batcher.h"
+#include "server/telemetry/metrics.h"
+#include "server/window/ingest_sink.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace tidemark::server {
+
+/// One UDP socket, read on the io_context's threads, one at a time.
+/// Thread and lifetime: as StatsdServer.
+class UdpReceiver {
+ public:
+  UdpReceiver(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, GaugeTable& gauges,
+              const StatsdLimits& limits, const ClockFn& now, LimitedLog& log);
+  /// Stop.
+  ~UdpReceiver();
+
+  /// Binds and begins to read. Errors as StreamServer::Start.
+  absl::Status Start(const std::string& host, std::uint16_t port, std::size_t buffer_bytes);
+  std::uint16_t port() const;
+  /// What the kernel really gave.
+  std::size_t buffer_bytes() const;
+  /// Reads what the kernel holds and closes. May be called again.
+  void Stop();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_INGEST_UDP_RECEIVER_H_

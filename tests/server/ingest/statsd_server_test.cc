@@ -1,0 +1,200 @@
+// StatsD over real sockets on a free port: TCP and UDP, cuts at any byte, saturation, limits, stop.
+// What lines mean is tested in statsd_parser_test.cc and statsd_batcher_test.cc.
+#include "server/ingest/statsd_server.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "server/ingest/io_threads.h"
+#include "tests/support/fake_sink.h"
+#include "tests/support/raw_socket.h"
+#include "tests/support/udp_sender.h"
+
+namespace tidemark::server {
+namespace {
+
+using test::RawSocket;
+using test::UdpSender;
+using Values = std::vector<double>;
+constexpr std::chrono::milliseconds kStopDeadline{5000};
+
+class StatsdServerTest : public testing::Test {
+ protected:
+  void StartServer(StatsdServerOptions options = {}) {
+    server_ = std::make_unique<StatsdServer>(
+        io_.io(), sink_, metrics_, options, [this] { return time_.load(); }, LogFn());
+    const absl::Status started = server_->Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  double Dropped(std::string_view reason) {
+    return metrics_.Dropped(Source::kStatsdUdp, reason).Value();
+  }
+
+  FakeSink sink_;
+  Metrics metrics_{"test"};
+  std::atomic<RecordedTime> time_{1'000'000};
+  IoThreads io_{2, "ingest"};
+  std::unique_ptr<StatsdServer> server_;
+};
+
+TEST_F(StatsdServerTest, TcpLinesArriveHoweverTheyAreCut) {
+  StartServer();
+  RawSocket socket(server_->port());
+  const std::string text = "a:1|ms\nb:2|ms|#k:v\r\na:3|ms\nlast:4|ms";
+  for (const char byte : text) ASSERT_TRUE(socket.Send({&byte, 1}));
+  socket.EndSending();
+  EXPECT_EQ(socket.ReceiveAll(), "") << "nothing is answered";
+  EXPECT_EQ(sink_.Numbers("a"), (Values{1, 3}));
+  EXPECT_EQ(sink_.Numbers("b{k=\"v\"}"), (Values{2}));
+  EXPECT_EQ(sink_.Numbers("last"), (Values{4}));
+}
+
+TEST_F(StatsdServerTest, ALongLineIsSkippedToItsEnd) {
+  StatsdServerOptions options;
+  options.limits.line_bytes_max = 100;
+  StartServer(options);
+  RawSocket socket(server_->port());
+  ASSERT_TRUE(socket.Send("a:1|ms\n" + std::string(300'000, 'x') + ":1|ms\na:2|ms\n"));
+  socket.EndSending();
+  socket.ReceiveAll();
+  EXPECT_EQ(sink_.Numbers("a"), (Values{1, 2}));
+  EXPECT_EQ(metrics_.Refused(Source::kStatsdTcp, "bad_line").Value(), 1);
+}
+
+TEST_F(StatsdServerTest, ASaturatedSinkStopsReadingTcpAndNothingIsLost) {
+  StartServer();
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "a:1|ms\n";
+  sink_.SaturateAfter(1);
+  std::thread sender([&] {
+    RawSocket socket(server_->port());
+    EXPECT_TRUE(socket.Send(text));
+    socket.EndSending();
+    socket.ReceiveAll();
+  });
+  ASSERT_TRUE(sink_.WaitForWaiters(1));
+  EXPECT_LT(sink_.taken(), 100'000U) << "at most one buffer after it was full";
+  EXPECT_EQ(metrics_.source(Source::kStatsdTcp).paused.Value(), 1);
+  sink_.Release();
+  sender.join();
+  EXPECT_EQ(sink_.taken(), 200'000U);
+}
+
+TEST_F(StatsdServerTest, UdpDatagramsOfSeveralLinesArriveOnTheSamePort) {
+  StartServer();
+  UdpSender udp(server_->port());
+  ASSERT_TRUE(udp.Send("u:1|ms\nu:2|ms\nwords:x|s\n"));
+  ASSERT_TRUE(udp.Send("u:3|ms"));
+  ASSERT_TRUE(udp.Send(""));
+  // The largest datagram that there is.
+  std::string large;
+  while (large.size() < 65'507 - 16) large += "l:1|ms\n";
+  ASSERT_TRUE(udp.Send(large));
+  ASSERT_TRUE(sink_.WaitForValues(4 + large.size() / 7));
+  EXPECT_EQ(sink_.Numbers("u"), (Values{1, 2, 3}));
+  EXPECT_EQ(sink_.Items("words"), (std::vector<std::string>{"x"}));
+  EXPECT_EQ(metrics_.StatsdLines(Source::kStatsdUdp, "set").Value(), 1);
+  EXPECT_EQ(Dropped("truncated"), 0);
+  server_->Stop(kStopDeadline);
+  EXPECT_EQ(metrics_.source(Source::kStatsdUdp).bytes.Value(),
+            static_cast<double>(24 + 6 + large.size()));
+}
+
+TEST_F(StatsdServerTest, UdpThatCannotBeTakenInIsCounted) {
+  StartServer();
+  UdpSender udp(server_->port());
+  ASSERT_TRUE(udp.Send("u:1|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(1));
+  sink_.Saturate();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(udp.Send("u:2|ms\nu:3|ms"));
+  while (Dropped("saturated") < 10) std::this_thread::yield();
+  sink_.Release();
+  ASSERT_TRUE(udp.Send("u:4|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(2));
+  EXPECT_EQ(sink_.Numbers("u"), (Values{1, 4}));
+  EXPECT_EQ(Dropped("saturated"), 10);
+}
+
+TEST_F(StatsdServerTest, WhatTheKernelDropsIsCounted) {
+  StatsdServerOptions options;
+  options.udp_buffer_bytes = 4096;  // a few datagrams
+  StartServer(options);
+  UdpSender udp(server_->port());
+  const std::string datagram(1400, 'x');  // refused, but read
+  double sent = 0;
+  const auto read_bytes = [&] { return metrics_.source(Source::kStatsdUdp).bytes.Value(); };
+  // Until the kernel has dropped some; the sender is faster than the reader sooner or later.
+  while (Dropped("kernel_buffer") == 0 && sent < 1'000'000) {
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(udp.Send(datagram));
+    sent += 1000;
+    // Drops are reported with a datagram that arrives after them.
+    const double before = read_bytes();
+    while (read_bytes() == before) {
+      ASSERT_TRUE(udp.Send(datagram));
+      ++sent;
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_GT(Dropped("kernel_buffer"), 0);
+  server_->Stop(kStopDeadline);
+  EXPECT_LE(read_bytes() / 1400 + Dropped("kernel_buffer"), sent);
+}
+
+TEST_F(StatsdServerTest, EachProtocolCanBeHadAlone) {
+  StatsdServerOptions options;
+  options.tcp = false;
+  StartServer(options);
+  EXPECT_FALSE(RawSocket(server_->port()).connected());
+  UdpSender udp(server_->port());
+  ASSERT_TRUE(udp.Send("u:1|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(1));
+  server_->Stop(kStopDeadline);
+}
+
+TEST_F(StatsdServerTest, APortInUseIsNamed) {
+  StatsdServerOptions udp_only;
+  udp_only.tcp = false;
+  StartServer(udp_only);
+  StatsdServerOptions options;
+  options.listen.port = server_->port();
+  StatsdServer second(io_.io(), sink_, metrics_, options, [] { return 0; }, {});
+  EXPECT_EQ(second.Start(),
+            absl::UnavailableError("cannot listen on 127.0.0.1:" + std::to_string(server_->port()) +
+                                   ": address already in use"));
+}
+
+TEST_F(StatsdServerTest, ASmallKernelBufferIsLogged) {
+  std::vector<std::string> lines;
+  StatsdServerOptions options;
+  options.udp_buffer_bytes = std::size_t{2047} << 20;  // more than a kernel's int can be doubled to
+  StatsdServer server(
+      io_.io(), sink_, metrics_, options, [] { return 0; },
+      [&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  ASSERT_TRUE(server.Start().ok());
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("net.core.rmem_max"), std::string::npos) << lines[0];
+}
+
+TEST_F(StatsdServerTest, StopTakesInWhatTheKernelHolds) {
+  StartServer();
+  {
+    // A thread is busy and the other one too, so that datagrams wait in the kernel.
+    UdpSender udp(server_->port());
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(udp.Send("u:1|ms"));
+  }
+  RawSocket socket(server_->port());
+  ASSERT_TRUE(socket.Send("a:1|ms\na:2"));
+  ASSERT_TRUE(sink_.WaitUntil([] { return true; }));
+  while (sink_.Numbers("a").empty()) std::this_thread::yield();
+  server_->Stop(kStopDeadline);
+  EXPECT_EQ(sink_.Numbers("u").size(), 500U);
+  EXPECT_EQ(sink_.Numbers("a"), (Values{1}));
+  EXPECT_EQ(metrics_.Refused(Source::kStatsdTcp, "shutting_down").Value(), 1)
+      << "half a line is not taken for a whole one";
+  EXPECT_EQ(server_->connections(), 0U);
+}
+
+}  // namespace
+}  // namespace tidemark::server
