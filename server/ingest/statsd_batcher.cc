@@ -347,10 +347,10 @@ void StatsdBatcher::Warn(std::string_view why, std::string_view text, RecordedTi
   if (!log_.Admit(now)) return;
   std::string message(SourceName(source_));
   message += ": refused \"";
-  message += Printable(text);
+  message += Quotable(text);
   message += "\": ";
   message += why;
-  log_.Write(LogLevel::kWarning, std::move(message));
+  log_.Write(IngestLogLevel::kWarning, std::move(message));
 }
 
 }  // namespace tidemark::server

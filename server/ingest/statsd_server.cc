@@ -136,7 +136,7 @@ absl::Status StatsdServer::Start() {
   }
   if (!status.ok()) return status;
   if (impl_->udp && impl_->udp->buffer_bytes() < impl_->options.udp_buffer_bytes && impl_->log) {
-    impl_->log(LogLevel::kWarning,
+    impl_->log(IngestLogLevel::kWarning,
                "statsd_udp: the kernel gave a receive buffer of " +
                    std::to_string(impl_->udp->buffer_bytes()) + " bytes instead of " +
                    std::to_string(impl_->options.udp_buffer_bytes) +

@@ -175,7 +175,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     void Report(const LogFn& log, RecordedTime time, const std::string& message) {
       if (!log || time < next) return;
       next = time + LimitedLog::kIntervalMicros;
-      log(LogLevel::kWarning, message);
+      log(IngestLogLevel::kWarning, message);
     }
   };
 

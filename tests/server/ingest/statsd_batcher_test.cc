@@ -43,7 +43,7 @@ class StatsdBatcherTest : public testing::Test {
   GaugeTable gauges_{100};
   StatsdLimits limits_;
   std::vector<std::string> messages_;
-  LimitedLog log_{[this](LogLevel, std::string_view line) { messages_.emplace_back(line); }};
+  LimitedLog log_{[this](IngestLogLevel, std::string_view line) { messages_.emplace_back(line); }};
   RecordedTime time_ = 5'000'000;
 };
 

@@ -171,7 +171,7 @@ TEST_F(StatsdServerTest, ASmallKernelBufferIsLogged) {
   options.udp_buffer_bytes = std::size_t{2047} << 20;  // more than a kernel's int can be doubled to
   StatsdServer server(
       io_.io(), sink_, metrics_, options, [] { return 0; },
-      [&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+      [&](IngestLogLevel, std::string_view line) { lines.emplace_back(line); });
   ASSERT_TRUE(server.Start().ok());
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("net.core.rmem_max"), std::string::npos) << lines[0];
