@@ -95,9 +95,9 @@ TEST_F(StatsdServerTest, UdpDatagramsOfSeveralLinesArriveOnTheSamePort) {
   ASSERT_TRUE(sink_.WaitForValues(4 + large.size() / 7));
   EXPECT_EQ(sink_.Numbers("u"), (Values{1, 2, 3}));
   EXPECT_EQ(sink_.Items("words"), (std::vector<std::string>{"x"}));
+  server_->Stop(kStopDeadline);  // lines are counted after they are appended
   EXPECT_EQ(metrics_.StatsdLines(Source::kStatsdUdp, "set").Value(), 1);
   EXPECT_EQ(Dropped("truncated"), 0);
-  server_->Stop(kStopDeadline);
   EXPECT_EQ(metrics_.source(Source::kStatsdUdp).bytes.Value(),
             static_cast<double>(24 + 6 + large.size()));
 }
