@@ -22,6 +22,9 @@
 // Merging two summaries adds f and delta, where an absent key counts as {0, D}; and D_a + D_b <=
 // D(n_a + n_b), because ceil(x) - 1 + ceil(y) - 1 <= ceil(x + y) - 1. Size: at most (1/epsilon) *
 // log(epsilon * n) entries (Manku and Motwani), and the distinct keys of one window; 24 bytes each.
+// Cost at epsilon = 0.01 %, windows of 2^18 u32 keys (summary_bench): 2 % of the time of sort and
+// both summaries for random keys, 9 % for Zipf(1.1), which holds 716 entries. Each window copies
+// the entries: many entries and small windows are the dear case.
 //
 // Deterministic bytes: the serialized form is a function of the sequence of windows added.
 #ifndef TIDEMARK_SUMMARIES_FREQUENCY_SUMMARY_H_

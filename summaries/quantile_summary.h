@@ -13,8 +13,10 @@
 // series, not a share of log n); ranks are an affine function of the position, so that an entry is
 // a key alone; the minimum is kept apart instead of as the first entry of every bucket.
 //
-// Cost, measured with summary_bench on one core of an AMD EPYC (see tests/bench/README.md): bytes
-// held and time of AddWindow against the sort of the same window are its output.
+// Cost at epsilon = 0.1 %, windows of 2^18 u32 keys (summary_bench, one core of an AMD EPYC, AVX2
+// sort): AddWindow takes 3 to 4 % of the time of sort and AddWindow together (9 to 17 % in windows
+// of 2^16, 16 to 24 % in windows of 2^14: the sample is m0 = 4096 keys of each window, whatever its
+// size). 148 KB are held at 10^9 values, at most 198 KB on the way there.
 //
 // Deterministic bytes: the serialized form is a function of the sequence of windows added.
 #ifndef TIDEMARK_SUMMARIES_QUANTILE_SUMMARY_H_

@@ -16,7 +16,9 @@ namespace {
 // Buckets have distinct sizes 2^0 … 2^62; the open window and the minimum come on top.
 constexpr std::size_t kPartsMax = 65;
 
-/// The first index in [begin, end) whose key is not below v, without a branch on the data.
+/// The first index in [begin, end) whose key is not below v. (With a conditional move forced
+/// instead of the branch that GCC 12 makes, a quantile took 2.8 instead of 1.9 us: speculation
+/// loads ahead.)
 template <class Key>
 std::size_t LowerBound(const Key* keys, std::size_t begin, std::size_t end, Key v) {
   std::size_t length = end - begin;

@@ -105,6 +105,9 @@ void ForEachRun(std::span<const Key> sorted, std::uint64_t least, Visit visit) {
   }
 }
 
+/// All ones or all zeros. GCC 12 makes a branch of `condition ? half : 0`.
+constexpr std::size_t Mask(bool condition) { return std::size_t{0} - std::size_t{condition}; }
+
 /// Finds given keys: calls visit(index, begin, end) for each of `size` ascending keys
 /// key_at(0 … size-1), in that order; sorted[begin, end) are the keys that equal it, in the place
 /// where they are or would be. Searches for several keys run side by side, as each waits for
@@ -122,20 +125,25 @@ void FindKeys(std::span<const Key> sorted, std::size_t size, KeyAt key_at, Visit
       keys[lane] = key_at(first + std::min(lane, lanes - 1));
       begin[lane] = end[lane] = data + floor;
     }
-    std::size_t length = sorted.size() - floor;
+    // They all lie within a stretch that is guessed from the number of keys and doubled until it
+    // does.
+    const std::size_t rest = sorted.size() - floor;
+    std::size_t length = std::min(rest, 2 * kLanes * (rest / (size - first) + 1));
+    while (length < rest && sorted[floor + length - 1] <= keys[lanes - 1]) {
+      length = std::min(rest, 2 * length);
+    }
     while (length > 1) {
       const std::size_t half = length / 2;
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        begin[lane] += begin[lane][half - 1] < keys[lane] ? half : 0;
-        end[lane] += end[lane][half - 1] <= keys[lane] ? half : 0;
+        begin[lane] += half & Mask(begin[lane][half - 1] < keys[lane]);
+        end[lane] += half & Mask(end[lane][half - 1] <= keys[lane]);
       }
       length -= half;
     }
-    const Key* const last = data + sorted.size();
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       if (length == 1) {
         begin[lane] += *begin[lane] < keys[lane] ? 1 : 0;
-        end[lane] += end[lane] != last && *end[lane] <= keys[lane] ? 1 : 0;
+        end[lane] += *end[lane] <= keys[lane] ? 1 : 0;
       }
       floor = static_cast<std::size_t>(end[lane] - data);
       visit(first + lane, static_cast<std::size_t>(begin[lane] - data), floor);
