@@ -25,8 +25,10 @@ if(MOLD_PROGRAM AND NOT TIDEMARK_SANITIZE)
 endif()
 
 add_library(tidemark_options INTERFACE)
+# Designated initialisers leave the rest to the members' defaults on purpose.
 target_compile_options(tidemark_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow
-                                                  -Wnon-virtual-dtor -Wold-style-cast)
+                                                  -Wnon-virtual-dtor -Wold-style-cast
+                                                  -Wno-missing-field-initializers)
 target_include_directories(tidemark_options INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
 if(TIDEMARK_SANITIZE)
   string(REPLACE "," "-" _tag "${TIDEMARK_SANITIZE}")

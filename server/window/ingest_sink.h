@@ -1,9 +1,9 @@
 // What the ingest protocols hand their batches to: the pipeline behind, seen from its front.
 //
 // Flow control: Append never blocks and always takes the batch in. A source asks saturated() after
-// each batch; while it is true it stops reading and has itself called back by WhenReady. A source may
-// so overshoot the limit by one batch, which bounds the whole by limit + sources x largest batch.
-// UDP, which cannot be slowed, counts what it drops instead.
+// each batch; while it is true it stops reading and has itself called back by WhenReady. A source
+// may so overshoot the limit by one batch, which bounds the whole by limit + sources x largest
+// batch. UDP, which cannot be slowed, counts what it drops instead.
 #ifndef TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
 #define TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
 
@@ -20,8 +20,8 @@
 
 namespace tidemark::server {
 
-/// What the values of a stream are. The numbers are those of tidemark.v1.ValueType and of the framed
-/// TCP protocol.
+/// What the values of a stream are. The numbers are those of tidemark.v1.ValueType and of the
+/// framed TCP protocol.
 enum class ValueType : std::uint8_t {
   kFloat64 = 1,
   kFloat32 = 2,
@@ -55,8 +55,8 @@ std::optional<ValueType> ParseValueType(std::string_view name);
 /// From the number used on the wire; nullopt for a number that names no type.
 std::optional<ValueType> ValueTypeFromNumber(std::uint32_t number);
 
-/// Microseconds since 1970 at which a batch was taken in. Passed in, never read inside: a replay with
-/// the recorded times makes the same windows.
+/// Microseconds since 1970 at which a batch was taken in. Passed in, never read inside: a replay
+/// with the recorded times makes the same windows.
 using RecordedTime = std::int64_t;
 
 class Stream;
@@ -78,7 +78,8 @@ class IngestSink {
   /// default type). Errors: INVALID_ARGUMENT for a bad name (empty, too long, not UTF-8, control
   /// characters), FAILED_PRECONDITION if it exists with another type than `type`,
   /// RESOURCE_EXHAUSTED at the configured number of streams.
-  virtual absl::StatusOr<StreamHandle> Open(std::string_view name, std::optional<ValueType> type) = 0;
+  virtual absl::StatusOr<StreamHandle> Open(std::string_view name,
+                                            std::optional<ValueType> type) = 0;
 
   virtual ValueType TypeOf(const StreamHandle& stream) const = 0;
 
@@ -101,8 +102,9 @@ class IngestSink {
 
   /// The stages behind are full: stop reading until WhenReady calls back.
   virtual bool saturated() const = 0;
-  /// Calls `resume` once, from a thread of the pipeline or at once from this one, when there is room
-  /// again, or when the pipeline shuts down. `resume` must be cheap: post to your own executor.
+  /// Calls `resume` once, from a thread of the pipeline or at once from this one, when there is
+  /// room again, or when the pipeline shuts down. `resume` must be cheap: post to your own
+  /// executor.
   virtual void WhenReady(std::function<void()> resume) = 0;
 };
 

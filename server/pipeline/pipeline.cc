@@ -1,0 +1,113 @@
+#include "server/pipeline/pipeline.h"
+
+#include <utility>
+
+namespace tidemark::server {
+namespace {
+
+// The fallback for a sorter that fails is the CPU's, measured no further: it runs at most until the
+// operator has looked.
+std::unique_ptr<sort::WindowSorter> MakeFallback() {
+  sort::SorterOptions options;
+  options.name = "cpu";
+  options.measure_budget_ms = 0;
+  return sort::MakeSorter(options).sorter;
+}
+
+SortStageOptions StageOptions(const PipelineOptions& options, const sort::SorterReport& report) {
+  SortStageOptions stage;
+  stage.workers = options.sort_workers;
+  stage.windows_per_request = report.active.starts_with("gl-") ? sort::kChannels : 1;
+  return stage;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter, Metrics& metrics,
+                   std::function<void(const std::string&)> on_sorter_error)
+    : metrics_(metrics),
+      context_{.window_limits = options.window_limits,
+               .item_bytes_max = options.item_bytes_max,
+               .pools = {}},
+      registry_(options.stream_defaults, options.registry_limits, context_),
+      gate_(options.pending_keys_max),
+      report_(std::move(sorter.report)),
+      sorter_(std::move(sorter.sorter)),
+      fallback_(MakeFallback()),
+      stage_(
+          StageOptions(options, report_), *sorter_, *fallback_, metrics,
+          [this](std::uint64_t keys) { gate_.Leave(keys); }, std::move(on_sorter_error)) {
+  metrics_.QueueLimit("sort_keys").Set(static_cast<double>(options.pending_keys_max));
+  metrics_.SetSorterInfo(report_.requested, report_.active, report_.gl.renderer);
+}
+
+Pipeline::~Pipeline() { Stop(); }
+
+void Pipeline::Start() { stage_.Start(); }
+
+void Pipeline::Stop() {
+  gate_.Close();
+  stage_.Stop();
+}
+
+absl::StatusOr<StreamHandle> Pipeline::Open(std::string_view name, std::optional<ValueType> type) {
+  return registry_.FindOrCreate(name, type);
+}
+
+ValueType Pipeline::TypeOf(const StreamHandle& stream) const { return stream->type(); }
+
+AppendResult Pipeline::Dispatch(AppendResult result, std::vector<Window> full) {
+  values_.fetch_add(result.accepted, std::memory_order_relaxed);
+  for (const Window& window : full) gate_.Enter(window.size());
+  stage_.Enqueue(std::move(full));
+  return result;
+}
+
+AppendResult Pipeline::AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
+                                    RecordedTime time) {
+  std::vector<Window> full;
+  AppendResult result = stream->AppendPacked(values, time, full);
+  return Dispatch(std::move(result), std::move(full));
+}
+
+AppendResult Pipeline::AppendNumbers(const StreamHandle& stream, std::span<const double> values,
+                                     RecordedTime time) {
+  std::vector<Window> full;
+  AppendResult result = stream->AppendNumbers(values, time, full);
+  return Dispatch(std::move(result), std::move(full));
+}
+
+AppendResult Pipeline::AppendStrings(const StreamHandle& stream,
+                                     std::span<const std::string_view> values, RecordedTime time) {
+  std::vector<Window> full;
+  AppendResult result = stream->AppendStrings(values, time, full);
+  return Dispatch(std::move(result), std::move(full));
+}
+
+void Pipeline::UpdateGauges() {
+  std::size_t summary_bytes = 0;
+  std::size_t window_bytes = 0;
+  std::size_t dictionary_bytes = 0;
+  const std::vector<StreamHandle> streams = registry_.All();
+  for (const StreamHandle& stream : streams) {
+    const StreamStats stats = stream->Stats();
+    summary_bytes += stats.quantile_bytes + stats.frequency_bytes;
+    window_bytes += stats.window_bytes;
+    dictionary_bytes += stats.dictionary_bytes;
+  }
+  metrics_.streams().Set(static_cast<double>(streams.size()));
+  metrics_.summary_bytes().Set(static_cast<double>(summary_bytes));
+  metrics_.window_bytes().Set(static_cast<double>(window_bytes));
+  metrics_.dictionary_bytes().Set(static_cast<double>(dictionary_bytes));
+  metrics_.QueueDepth("sort_keys").Set(static_cast<double>(gate_.keys()));
+}
+
+void Pipeline::Trim() {
+  for (const StreamHandle& stream : registry_.All()) stream->TrimStorage();
+  if (gate_.keys() == 0) {
+    context_.pools.keys32.Trim();
+    context_.pools.keys64.Trim();
+  }
+}
+
+}  // namespace tidemark::server

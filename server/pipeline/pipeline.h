@@ -1,0 +1,81 @@
+// The stages in one piece, without sockets: streams, sort stage, flow control.
+#ifndef TIDEMARK_SERVER_PIPELINE_PIPELINE_H_
+#define TIDEMARK_SERVER_PIPELINE_PIPELINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "gpu/sort/sorter_factory.h"
+#include "server/sort/sort_stage.h"
+#include "server/telemetry/metrics.h"
+#include "server/window/flow_gate.h"
+#include "server/window/ingest_sink.h"
+#include "server/window/stream_registry.h"
+
+namespace tidemark::server {
+
+struct PipelineOptions {
+  CapacityLimits window_limits;
+  StreamSettings stream_defaults;
+  RegistryLimits registry_limits;
+  std::size_t item_bytes_max = 1024;
+  int sort_workers = 1;
+  /// Keys in windows that are full and not summarized: sources pause above it. Four windows of 2^18
+  /// keep two workers busy; more only makes answers wait longer.
+  std::uint64_t pending_keys_max = std::uint64_t{1} << 20;
+};
+
+/// Thread: every method from any. Start before the first batch, Stop after the last.
+class Pipeline final : public IngestSink {
+ public:
+  Pipeline(const PipelineOptions& options, sort::SorterSelection sorter, Metrics& metrics,
+           std::function<void(const std::string& error)> on_sorter_error);
+  ~Pipeline() override;
+
+  void Start();
+  /// Sorts and summarizes every full window, then stops the workers. Sources that pause are
+  /// resumed.
+  void Stop();
+
+  absl::StatusOr<StreamHandle> Open(std::string_view name, std::optional<ValueType> type) override;
+  ValueType TypeOf(const StreamHandle& stream) const override;
+  AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
+                            RecordedTime time) override;
+  AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
+                             RecordedTime time) override;
+  AppendResult AppendStrings(const StreamHandle& stream, std::span<const std::string_view> values,
+                             RecordedTime time) override;
+  bool saturated() const override { return gate_.saturated(); }
+  void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
+
+  StreamRegistry& streams() { return registry_; }
+  const sort::SorterReport& sorter_report() const { return report_; }
+  /// Values accepted since the start.
+  std::uint64_t values() const { return values_.load(std::memory_order_relaxed); }
+  /// Sorts on the calling thread; see SortStage::SortNow.
+  SortStage& sort_stage() { return stage_; }
+
+  /// Brings the gauges that are sums over streams up to date: before a scrape.
+  void UpdateGauges();
+  /// Gives memory of idle streams and pools back; called now and then by the daemon.
+  void Trim();
+
+ private:
+  AppendResult Dispatch(AppendResult result, std::vector<Window> full);
+
+  Metrics& metrics_;
+  StreamContext context_;
+  StreamRegistry registry_;
+  FlowGate gate_;
+  const sort::SorterReport report_;
+  const std::unique_ptr<sort::WindowSorter> sorter_;
+  const std::unique_ptr<sort::WindowSorter> fallback_;
+  SortStage stage_;
+  std::atomic<std::uint64_t> values_{0};
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_PIPELINE_PIPELINE_H_

@@ -1,0 +1,134 @@
+#include "server/sort/sort_stage.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "server/window/concat.h"
+
+namespace tidemark::server {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+SortStage::SortStage(SortStageOptions options, sort::WindowSorter& sorter,
+                     sort::WindowSorter& fallback, Metrics& metrics,
+                     std::function<void(std::uint64_t)> on_published,
+                     std::function<void(const std::string&)> on_sorter_error)
+    : options_(options),
+      sorter_(sorter),
+      fallback_(fallback),
+      metrics_(metrics),
+      depth_(metrics.QueueDepth("sort")),
+      sort_seconds_(metrics.SortSeconds(sorter.name())),
+      fallback_seconds_(metrics.SortSeconds(fallback.name())),
+      sort_keys_(metrics.SortKeys(sorter.name())),
+      on_published_(std::move(on_published)),
+      on_sorter_error_(std::move(on_sorter_error)) {}
+
+SortStage::~SortStage() { Stop(); }
+
+void SortStage::Start() {
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    workers_.emplace_back([this, worker] { Work(worker); });
+  }
+}
+
+void SortStage::Enqueue(std::vector<Window> windows) {
+  if (windows.empty()) return;
+  const bool several = windows.size() > 1;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Window& window : windows) queue_.push_back(std::move(window));
+    depth_.Set(static_cast<double>(queue_.size()));
+  }
+  if (several) {
+    arrived_.notify_all();
+  } else {
+    arrived_.notify_one();
+  }
+}
+
+void SortStage::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  arrived_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
+}
+
+std::vector<Window> SortStage::TakeRequest() {
+  std::vector<Window> request;
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  while (!queue_.empty() && request.size() < options_.windows_per_request &&
+         (request.empty() || queue_.front().wide() == request.front().wide())) {
+    request.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  depth_.Set(static_cast<double>(queue_.size()));
+  return request;
+}
+
+template <class Key>
+void SortStage::SortChannels(sort::Channels<Key> channels) {
+  auto start = std::chrono::steady_clock::now();
+  prometheus::Histogram* seconds = &sort_seconds_;
+  try {
+    sorter_.Sort(channels);
+  } catch (const sort::SorterError& error) {
+    metrics_.sorter_failures().Increment();
+    on_sorter_error_(error.what());
+    seconds = &fallback_seconds_;
+    start = std::chrono::steady_clock::now();
+    fallback_.Sort(channels);
+  }
+  seconds->Observe(SecondsSince(start));
+}
+
+template void SortStage::SortChannels(sort::Channels<std::uint32_t>);
+template void SortStage::SortChannels(sort::Channels<std::uint64_t>);
+
+template <class Key>
+void SortStage::SortRequest(std::vector<Window>& request) {
+  std::array<std::span<Key>, sort::kChannels> channels;
+  std::size_t keys = 0;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    channels[i] = std::get<KeyBuffer<Key>>(request[i].keys).keys();
+    keys += channels[i].size();
+    metrics_.window_fill().Observe(static_cast<double>(channels[i].size()));
+  }
+  SortChannels<Key>(std::span(channels.data(), request.size()));
+  metrics_.windows_sorted().Increment(static_cast<double>(request.size()));
+  sort_keys_.Increment(static_cast<double>(keys));
+}
+
+void SortStage::Work(int worker) {
+  pthread_setname_np(pthread_self(), Concat("sort-", worker).c_str());
+  while (true) {
+    std::vector<Window> request = TakeRequest();
+    if (request.empty()) return;  // stopping, and nothing is left
+    if (request.front().wide()) {
+      SortRequest<std::uint64_t>(request);
+    } else {
+      SortRequest<std::uint32_t>(request);
+    }
+    for (Window& window : request) {
+      const auto start = std::chrono::steady_clock::now();
+      const StreamHandle stream = window.stream;
+      const std::uint64_t published = stream->Commit(std::move(window));
+      metrics_.merge_seconds().Observe(SecondsSince(start));
+      if (published > 0) on_published_(published);
+    }
+  }
+}
+
+}  // namespace tidemark::server

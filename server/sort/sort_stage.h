@@ -1,0 +1,85 @@
+// The stage between full windows and their streams: a queue, workers, and the sorter.
+#ifndef TIDEMARK_SERVER_SORT_SORT_STAGE_H_
+#define TIDEMARK_SERVER_SORT_SORT_STAGE_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/sort/window_sorter.h"
+#include "server/telemetry/metrics.h"
+#include "server/window/stream.h"
+
+namespace tidemark::server {
+
+struct SortStageOptions {
+  int workers = 1;
+  /// Windows taken for one request when they are waiting: kChannels for a GPU sorter, which sorts
+  /// four as fast as one; 1 for the CPU, which then spreads them over the workers.
+  std::size_t windows_per_request = 1;
+};
+
+/// Workers take windows of one key width, up to four at a time (one a channel), sort them, and give
+/// each back to its stream with Stream::Commit, on the same thread: what a summary takes from a
+/// window is taken while the window is in that core's cache.
+///
+/// A request that the sorter refuses (SorterError) is sorted by `fallback`: nothing is lost.
+///
+/// Queue: bounded by the FlowGate in front (sources pause while it is saturated).
+/// Thread: Enqueue from any. Stop sorts what is queued, then joins.
+class SortStage {
+ public:
+  /// `on_published(keys)` is called by a worker when windows reached their summaries.
+  SortStage(SortStageOptions options, sort::WindowSorter& sorter, sort::WindowSorter& fallback,
+            Metrics& metrics, std::function<void(std::uint64_t keys)> on_published,
+            std::function<void(const std::string& error)> on_sorter_error);
+  ~SortStage();
+  SortStage(const SortStage&) = delete;
+  SortStage& operator=(const SortStage&) = delete;
+
+  void Start();
+  void Enqueue(std::vector<Window> windows);
+  void Stop();
+
+  /// Sorts one array on the calling thread: the copy of an open window, for a view.
+  template <class Key>
+  void SortNow(std::span<Key> keys) {
+    if (keys.size() < 2) return;
+    const std::span<Key> channel[] = {keys};
+    SortChannels<Key>(channel);
+  }
+
+ private:
+  void Work(int worker);
+  std::vector<Window> TakeRequest();
+  template <class Key>
+  void SortChannels(sort::Channels<Key> channels);
+  template <class Key>
+  void SortRequest(std::vector<Window>& request);
+
+  const SortStageOptions options_;
+  sort::WindowSorter& sorter_;
+  sort::WindowSorter& fallback_;
+  Metrics& metrics_;
+  prometheus::Gauge& depth_;
+  prometheus::Histogram& sort_seconds_;
+  prometheus::Histogram& fallback_seconds_;
+  prometheus::Counter& sort_keys_;
+  const std::function<void(std::uint64_t)> on_published_;
+  const std::function<void(const std::string&)> on_sorter_error_;
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Window> queue_;  // guarded by mutex_
+  bool stopping_ = false;     // guarded by mutex_
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_SORT_SORT_STAGE_H_

@@ -1,0 +1,57 @@
+#include "server/window/dictionary.h"
+
+#include <xxhash.h>
+
+namespace tidemark::server {
+namespace {
+
+// Odd, so that the probe sequence visits every id; otherwise arbitrary (2^64 over the golden
+// ratio).
+constexpr std::uint64_t kProbe = 0x9E37'79B9'7F4A'7C15ull;
+
+}  // namespace
+
+std::size_t Dictionary::HeapBytes(const std::string& text) {
+  // libstdc++ and libc++ keep short texts inside the object.
+  return text.capacity() < sizeof(std::string) / 2 ? 0 : text.capacity() + 1;
+}
+
+std::uint64_t Dictionary::Intern(std::string_view text, std::uint64_t window) {
+  std::uint64_t id = XXH3_64bits(text.data(), text.size());
+  while (true) {
+    const auto [at, inserted] = entries_.try_emplace(id);
+    Entry& entry = at->second;
+    if (inserted) {
+      entry.text.assign(text);
+      text_bytes_ += HeapBytes(entry.text);
+    }
+    if (entry.text == text) {
+      entry.last_window = window;
+      return id;
+    }
+    entry.probed_past = true;
+    id += kProbe;
+  }
+}
+
+std::optional<std::uint64_t> Dictionary::Find(std::string_view text) const {
+  std::uint64_t id = XXH3_64bits(text.data(), text.size());
+  while (true) {
+    const auto at = entries_.find(id);
+    if (at == entries_.end()) return std::nullopt;
+    if (at->second.text == text) return id;
+    id += kProbe;
+  }
+}
+
+const std::string* Dictionary::Text(std::uint64_t id) const {
+  const auto at = entries_.find(id);
+  return at == entries_.end() ? nullptr : &at->second.text;
+}
+
+std::size_t Dictionary::bytes() const {
+  // A control byte beside each slot of the table.
+  return entries_.capacity() * (sizeof(std::pair<std::uint64_t, Entry>) + 1) + text_bytes_;
+}
+
+}  // namespace tidemark::server

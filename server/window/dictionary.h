@@ -1,0 +1,67 @@
+// Ids for the items of a string stream, and the text behind each id that still matters.
+//
+// An item's id is the 64-bit XXH3 hash of its text. Two texts with the same hash get different ids
+// by probing (id + kProbe), so that counts of different items are never mixed; an id that was
+// probed past stays for ever, which keeps the probe sequence of the second text intact.
+//
+// Bounded: after each window that reached the summary, ids which neither the summary nor a window
+// on its way holds are forgotten. Lossy counting allows that: an item outside the summary starts
+// anew, its missed occurrences covered by the summary's bound. So the dictionary holds at most the
+// summary's entries and the distinct items of the windows under way.
+#ifndef TIDEMARK_SERVER_WINDOW_DICTIONARY_H_
+#define TIDEMARK_SERVER_WINDOW_DICTIONARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace tidemark::server {
+
+/// Thread: none of its own; the stream's lock guards it.
+class Dictionary {
+ public:
+  /// The id of `text`, which the window number `window` is about to hold.
+  std::uint64_t Intern(std::string_view text, std::uint64_t window);
+  /// The id of `text` if it is known.
+  std::optional<std::uint64_t> Find(std::string_view text) const;
+  /// The text of a known id; nullptr otherwise.
+  const std::string* Text(std::uint64_t id) const;
+
+  /// Forgets every id that was last held by a window before `first_live_window` and for which
+  /// `keep(id)` is false. Returns how many.
+  template <class Keep>
+  std::size_t Forget(std::uint64_t first_live_window, Keep keep) {
+    const std::size_t before = entries_.size();
+    absl::erase_if(entries_, [&](const auto& item) {
+      const Entry& entry = item.second;
+      const bool gone =
+          entry.last_window < first_live_window && !entry.probed_past && !keep(item.first);
+      if (gone) text_bytes_ -= HeapBytes(entry.text);
+      return gone;
+    });
+    return before - entries_.size();
+  }
+
+  std::size_t size() const { return entries_.size(); }
+  /// Bytes held, the hash table included.
+  std::size_t bytes() const;
+
+ private:
+  struct Entry {
+    std::string text;
+    std::uint64_t last_window = 0;
+    bool probed_past = false;
+  };
+  static std::size_t HeapBytes(const std::string& text);
+
+  absl::flat_hash_map<std::uint64_t, Entry> entries_;
+  std::size_t text_bytes_ = 0;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_WINDOW_DICTIONARY_H_

@@ -1,0 +1,37 @@
+#include "server/window/flow_gate.h"
+
+#include <utility>
+
+namespace tidemark::server {
+
+void FlowGate::Leave(std::uint64_t keys) {
+  const std::uint64_t left = keys_.fetch_sub(keys) - keys;
+  if (left <= limit_ / 2 && anyone_waits_.load()) Ring();
+}
+
+void FlowGate::WhenReady(std::function<void()> resume) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(resume));
+    anyone_waits_.store(true);
+  }
+  // The level may have fallen between the caller's look and the lines above; Leave then saw nobody.
+  if (keys_.load() <= limit_ / 2 || closed_.load()) Ring();
+}
+
+void FlowGate::Close() {
+  closed_.store(true);
+  Ring();
+}
+
+void FlowGate::Ring() {
+  std::vector<std::function<void()>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    ready.swap(waiting_);
+    anyone_waits_.store(false);
+  }
+  for (const auto& resume : ready) resume();
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,46 @@
+// The bound on keys that are on their way from a full window to the summaries, and the bell that
+// rings when there is room again.
+#ifndef TIDEMARK_SERVER_WINDOW_FLOW_GATE_H_
+#define TIDEMARK_SERVER_WINDOW_FLOW_GATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace tidemark::server {
+
+/// Thread: any. Callbacks run on the thread that made room, with no lock held.
+class FlowGate {
+ public:
+  explicit FlowGate(std::uint64_t limit_keys) : limit_(limit_keys) {}
+
+  std::uint64_t limit() const { return limit_; }
+  std::uint64_t keys() const { return keys_.load(std::memory_order_relaxed); }
+  bool saturated() const { return keys() >= limit_ && !closed_.load(std::memory_order_relaxed); }
+
+  void Enter(std::uint64_t keys) { keys_.fetch_add(keys, std::memory_order_relaxed); }
+  void Leave(std::uint64_t keys);
+
+  /// Calls `resume` once: at once if there is room, else when the level has fallen to half the
+  /// limit (so that a source does not wake for one window), or at Close.
+  void WhenReady(std::function<void()> resume);
+
+  /// From now on nothing is saturated and everyone who waits is called.
+  void Close();
+
+ private:
+  void Ring();
+
+  const std::uint64_t limit_;
+  std::atomic<std::uint64_t> keys_{0};
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> anyone_waits_{false};
+  std::mutex mutex_;
+  std::vector<std::function<void()>> waiting_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_WINDOW_FLOW_GATE_H_

@@ -1,0 +1,126 @@
+// Memory of windows: a plain array of keys, and a pool that hands large ones out again.
+#ifndef TIDEMARK_SERVER_WINDOW_KEY_BUFFER_H_
+#define TIDEMARK_SERVER_WINDOW_KEY_BUFFER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace tidemark::server {
+
+/// A growable array of keys whose new places are not written before they are used (std::vector
+/// would zero them, which costs as much as the key map itself). Move-only. Thread: none of its own.
+template <class Key>
+class KeyBuffer {
+ public:
+  KeyBuffer() = default;
+  explicit KeyBuffer(std::size_t capacity)
+      : keys_(capacity == 0 ? nullptr : std::make_unique_for_overwrite<Key[]>(capacity)),
+        capacity_(static_cast<std::uint32_t>(capacity)) {}
+  KeyBuffer(KeyBuffer&& other) noexcept { *this = std::move(other); }
+  KeyBuffer& operator=(KeyBuffer&& other) noexcept {
+    keys_ = std::move(other.keys_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
+
+  std::size_t size() const { return size_; }
+  std::size_t capacity() const { return capacity_; }
+  bool empty() const { return size_ == 0; }
+  std::span<Key> keys() { return {keys_.get(), size_}; }
+  std::span<const Key> keys() const { return {keys_.get(), size_}; }
+
+  /// The places behind size(): capacity() - size() of them, to be written before Extend.
+  Key* tail() { return keys_.get() + size_; }
+  /// Makes the first `count` places of the tail part of the buffer.
+  void Extend(std::size_t count) { size_ += static_cast<std::uint32_t>(count); }
+  void Clear() { size_ = 0; }
+
+  /// Moves the keys into an array of `capacity` >= size() places.
+  void Reallocate(std::size_t capacity) {
+    KeyBuffer bigger(capacity);
+    if (size_ != 0) std::memcpy(bigger.keys_.get(), keys_.get(), size_ * sizeof(Key));
+    bigger.size_ = size_;
+    *this = std::move(bigger);
+  }
+
+ private:
+  std::unique_ptr<Key[]> keys_;
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_ = 0;
+};
+
+/// Windows below this many keys are allocated and freed: the allocator serves them without page
+/// faults. A fresh window of 2^18 keys costs about as many page faults as its sort costs cache
+/// misses.
+inline constexpr std::size_t kPooledKeys = std::size_t{1} << 14;
+
+/// Free buffers of one key width, at most `limit` of them. Thread: any.
+template <class Key>
+class BufferPool {
+ public:
+  BufferPool() = default;
+  explicit BufferPool(std::size_t limit) : limit_(limit) {}
+
+  /// An empty buffer of at least `capacity` places.
+  KeyBuffer<Key> Get(std::size_t capacity) {
+    if (capacity >= kPooledKeys) {
+      const std::lock_guard lock(mutex_);
+      const auto fits = std::find_if(free_.rbegin(), free_.rend(), [&](const KeyBuffer<Key>& b) {
+        return b.capacity() >= capacity && b.capacity() <= 4 * capacity;
+      });
+      if (fits != free_.rend()) {
+        KeyBuffer<Key> buffer = std::move(*fits);
+        *fits = std::move(free_.back());
+        free_.pop_back();
+        return buffer;
+      }
+    }
+    return KeyBuffer<Key>(capacity);
+  }
+
+  void Put(KeyBuffer<Key> buffer) {
+    if (buffer.capacity() < kPooledKeys) return;
+    buffer.Clear();
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < limit_) free_.push_back(std::move(buffer));
+  }
+
+  /// Frees what is kept: for a daemon that has gone quiet.
+  void Trim() {
+    const std::lock_guard lock(mutex_);
+    free_.clear();
+    free_.shrink_to_fit();
+  }
+
+ private:
+  const std::size_t limit_ = 24;
+  std::mutex mutex_;
+  std::vector<KeyBuffer<Key>> free_;
+};
+
+/// One pool for each key width.
+struct BufferPools {
+  BufferPool<std::uint32_t> keys32;
+  BufferPool<std::uint64_t> keys64;
+
+  template <class Key>
+  BufferPool<Key>& For() {
+    if constexpr (sizeof(Key) == 4) {
+      return keys32;
+    } else {
+      return keys64;
+    }
+  }
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_WINDOW_KEY_BUFFER_H_

@@ -1,0 +1,488 @@
+#include "server/window/stream.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "server/window/concat.h"
+#include "server/window/text_rules.h"
+#include "summaries/key_codec.h"
+
+namespace tidemark::server {
+namespace {
+
+// Smallest allocation of an open window: a stream that sent one value should not hold 2 KB.
+constexpr std::size_t kFirstKeys = 16;
+
+// Maps `count` packed values to keys at `out`, which has room for all of them. Returns how many
+// were written: NaN are left out. The common case, no NaN at all, is one vectorised pass.
+template <class Key, class Value>
+std::size_t MapValues(const std::byte* values, std::size_t count, Key* out) {
+  const auto load = [&](std::size_t i) {
+    Value value;
+    std::memcpy(&value, values + i * sizeof(Value), sizeof(Value));
+    return value;
+  };
+  if constexpr (std::is_floating_point_v<Value>) {
+    Key nans = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Value value = load(i);
+      nans += static_cast<Key>(IsNan(value));
+      out[i] = EncodeKey(value);
+    }
+    if (nans == 0) return count;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Value value = load(i);
+      out[kept] = EncodeKey(value);
+      kept += IsNan(value) ? 0 : 1;
+    }
+    return kept;
+  } else if constexpr (std::is_unsigned_v<Value>) {
+    std::memcpy(out, values, count * sizeof(Value));
+    return count;
+  } else {
+    for (std::size_t i = 0; i < count; ++i) out[i] = EncodeKey(load(i));
+    return count;
+  }
+}
+
+// Whole numbers of `Integer` that a double holds: the bounds are powers of two and so exact.
+template <class Integer>
+bool FitsInteger(double value) {
+  constexpr double kLow = std::is_signed_v<Integer> ? -0x1p63 : 0.0;
+  constexpr double kHigh = std::is_signed_v<Integer> ? 0x1p63
+                           : sizeof(Integer) == 8    ? 0x1p64
+                                                     : 0x1p32;
+  return value >= kLow && value < kHigh && std::trunc(value) == value;
+}
+
+template <class Integer>
+absl::Status CheckIntegers(std::span<const double> values, ValueType type) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!FitsInteger<Integer>(values[i])) {
+      return absl::InvalidArgumentError(Concat("value ", values[i], " at position ", i,
+                                               " of the batch is not a whole ", ValueTypeName(type),
+                                               " number"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Stream::MarkDeleted() {
+  const std::lock_guard lock(mutex_);
+  deleted_ = true;
+}
+
+absl::Status Stream::DeletedStatus() const {
+  return absl::NotFoundError(Concat("stream \"", Printable(name_), "\" was deleted"));
+}
+
+template <class Key>
+KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamContext& context)
+    : Stream(std::move(name), settings, context),
+      capacity_(context.window_limits),
+      published_(EmptySnapshot<Key>(settings.quantile_epsilon, settings.frequency_epsilon)) {
+  assert(WideKeys(settings.type) == (sizeof(Key) == 8));
+  if (settings.type == ValueType::kString) dictionary_ = std::make_unique<Dictionary>();
+}
+
+template <class Key>
+CapacityLimits KeyedStream<Key>::Limits() const {
+  CapacityLimits limits = context_.window_limits;
+  if (dictionary_) {
+    limits.max = std::max(limits.min, std::min(limits.max, context_.string_window_max));
+  }
+  return limits;
+}
+
+template <class Key>
+void KeyedStream<Key>::BeginBatch(RecordedTime time, std::vector<Window>& full) {
+  active_ = true;
+  capacity_.OnBatch(time, static_cast<std::uint32_t>(open_.size()), Limits());
+  if (!open_.empty() && open_.size() >= capacity_.capacity()) CloseWindow(time, full);
+}
+
+template <class Key>
+void KeyedStream<Key>::MakeRoom(std::size_t wanted, RecordedTime time) {
+  if (open_.empty()) capacity_.OnOpened(time);
+  const std::size_t capacity = capacity_.capacity();
+  const std::size_t needed = std::min(capacity, open_.size() + wanted);
+  if (open_.capacity() >= needed) return;
+  if (capacity >= kPooledKeys && (open_.empty() || needed >= kPooledKeys)) {
+    KeyBuffer<Key> buffer = context_.pools.template For<Key>().Get(capacity);
+    if (!open_.empty()) {
+      std::memcpy(buffer.tail(), open_.keys().data(), open_.size() * sizeof(Key));
+      buffer.Extend(open_.size());
+    }
+    open_ = std::move(buffer);
+    return;
+  }
+  open_.Reallocate(std::min(capacity, std::max(kFirstKeys, std::bit_ceil(needed))));
+}
+
+template <class Key>
+void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full) {
+  assert(std::has_single_bit(open_.size()));
+  pending_keys_ += open_.size();
+  full.push_back(Window{shared_from_this(), next_number_++, std::move(open_)});
+  open_ = KeyBuffer<Key>();
+  sorted_open_.reset();
+  capacity_.OnFull(time, Limits());
+}
+
+template <class Key>
+template <class Value, class ToKey>
+void KeyedStream<Key>::AppendMapped(const std::byte* values, std::size_t count, ToKey map,
+                                    RecordedTime time, std::vector<Window>& full,
+                                    AppendResult& result) {
+  while (count > 0) {
+    MakeRoom(count, time);
+    const std::size_t room =
+        std::min<std::size_t>(capacity_.capacity(), open_.capacity()) - open_.size();
+    const std::size_t taken = std::min(count, room);
+    const std::size_t kept = map(values, taken, open_.tail());
+    open_.Extend(kept);
+    result.accepted += kept;
+    result.refused += taken - kept;
+    values += taken * sizeof(Value);
+    count -= taken;
+    if (open_.size() == capacity_.capacity()) CloseWindow(time, full);
+  }
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte> values, RecordedTime time,
+                                            std::vector<Window>& full) {
+  AppendResult result;
+  const std::size_t width = PackedBytes(type());
+  if (width == 0) {
+    result.status = absl::FailedPreconditionError(
+        Concat("stream \"", Printable(name()), "\" holds strings, not packed numbers"));
+    return result;
+  }
+  if (values.size() % width != 0) {
+    result.status = absl::InvalidArgumentError(
+        Concat("a batch of ", values.size(), " bytes is not a whole number of ",
+               ValueTypeName(type()), " values of ", width, " bytes"));
+    return result;
+  }
+  const std::size_t count = values.size() / width;
+  const std::lock_guard lock(mutex_);
+  if (deleted_) {
+    result.status = DeletedStatus();
+    return result;
+  }
+  BeginBatch(time, full);
+  const auto append = [&]<class Value>(Value) {
+    AppendMapped<Value>(values.data(), count, MapValues<Key, Value>, time, full, result);
+  };
+  if constexpr (sizeof(Key) == 4) {
+    if (type() == ValueType::kFloat32) {
+      append(float{});
+    } else {
+      append(std::uint32_t{});
+    }
+  } else {
+    switch (type()) {
+      case ValueType::kFloat64:
+        append(double{});
+        break;
+      case ValueType::kInt64:
+        append(std::int64_t{});
+        break;
+      default:
+        append(std::uint64_t{});
+        break;
+    }
+  }
+  refused_ += result.refused;
+  return result;
+}
+
+template <class Key>
+void KeyedStream<Key>::AppendKeys(std::span<const Key> keys, RecordedTime time,
+                                  std::vector<Window>& full) {
+  AppendResult ignored;
+  AppendMapped<Key>(reinterpret_cast<const std::byte*>(keys.data()), keys.size(),
+                    MapValues<Key, Key>, time, full, ignored);
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, RecordedTime time,
+                                             std::vector<Window>& full) {
+  AppendResult result;
+  std::vector<Key> keys(values.size());
+  std::size_t kept = 0;
+  const auto encode = [&](auto convert) {
+    for (const double value : values) keys[kept++] = EncodeKey(convert(value));
+  };
+  const auto encode_floating = [&](auto convert) {
+    for (const double value : values) {
+      keys[kept] = EncodeKey(convert(value));
+      kept += IsNan(value) ? 0 : 1;
+    }
+  };
+  if constexpr (sizeof(Key) == 4) {
+    switch (type()) {
+      case ValueType::kFloat32:
+        encode_floating([](double value) { return static_cast<float>(value); });
+        break;
+      case ValueType::kUint32:
+        result.status = CheckIntegers<std::uint32_t>(values, type());
+        if (!result.status.ok()) return result;
+        encode([](double value) { return static_cast<std::uint32_t>(value); });
+        break;
+      default:
+        break;
+    }
+  } else {
+    switch (type()) {
+      case ValueType::kFloat64:
+        encode_floating([](double value) { return value; });
+        break;
+      case ValueType::kInt64:
+        result.status = CheckIntegers<std::int64_t>(values, type());
+        if (!result.status.ok()) return result;
+        encode([](double value) { return static_cast<std::int64_t>(value); });
+        break;
+      case ValueType::kUint64:
+        result.status = CheckIntegers<std::uint64_t>(values, type());
+        if (!result.status.ok()) return result;
+        encode([](double value) { return static_cast<std::uint64_t>(value); });
+        break;
+      default:
+        break;
+    }
+  }
+  if (type() == ValueType::kString || type() == ValueType::kIpv4) {
+    result.status = absl::FailedPreconditionError(Concat(
+        "stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not numbers"));
+    return result;
+  }
+  keys.resize(kept);
+  const std::lock_guard lock(mutex_);
+  if (deleted_) {
+    result.status = DeletedStatus();
+    return result;
+  }
+  BeginBatch(time, full);
+  AppendKeys(keys, time, full);
+  result.accepted = kept;
+  result.refused = values.size() - kept;
+  refused_ += result.refused;
+  return result;
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> values,
+                                             RecordedTime time, std::vector<Window>& full) {
+  AppendResult result;
+  if constexpr (sizeof(Key) == 8) {
+    if (type() == ValueType::kString) {
+      for (const std::string_view item : values) {
+        result.status = CheckItem(item, context_.item_bytes_max);
+        if (!result.status.ok()) return result;
+      }
+      const std::lock_guard lock(mutex_);
+      if (deleted_) {
+        result.status = DeletedStatus();
+        return result;
+      }
+      BeginBatch(time, full);
+      for (const std::string_view item : values) {
+        // One by one: the id belongs to the window that takes it.
+        const Key id = dictionary_->Intern(item, next_number_);
+        AppendKeys({&id, 1}, time, full);
+      }
+      result.accepted = values.size();
+      return result;
+    }
+  }
+  result.status = absl::FailedPreconditionError(
+      Concat("stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not strings"));
+  return result;
+}
+
+template <class Key>
+std::uint64_t KeyedStream<Key>::Commit(Window window) {
+  std::uint64_t published = 0;
+  std::unique_lock lock(mutex_);
+  arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys))});
+  if (committing_) return 0;
+  committing_ = true;
+  while (true) {
+    const auto next = std::find_if(arrived_.begin(), arrived_.end(), [&](const Waiting& waiting) {
+      return waiting.number == published_windows_;
+    });
+    if (next == arrived_.end()) break;
+    KeyBuffer<Key> keys = std::move(next->keys);
+    *next = std::move(arrived_.back());
+    arrived_.pop_back();
+
+    lock.unlock();
+    if (!summaries_) {
+      const bool numbers = type() != ValueType::kString;
+      summaries_ = std::make_unique<StreamSummaries<Key>>(
+          numbers ? std::optional(settings_.quantile_epsilon) : std::nullopt,
+          settings_.frequency_epsilon);
+    }
+    summaries_->AddWindow(keys.keys());
+    SummarySnapshot<Key> snapshot = summaries_->Snapshot();
+    const std::size_t size = keys.size();
+    context_.pools.template For<Key>().Put(std::move(keys));
+    lock.lock();
+
+    published_ = std::move(snapshot);
+    ++published_windows_;
+    pending_keys_ -= size;
+    published += size;
+    if (dictionary_) {
+      // Amortised: scanned only when at least half of it may be forgotten.
+      const auto& entries = *published_.frequencies.entries;
+      if (dictionary_->size() > 2 * (entries.size() + pending_keys_ + open_.size() + size)) {
+        dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
+          return std::binary_search(
+              entries.begin(), entries.end(), FrequencyEntry<Key>{static_cast<Key>(id), 0, 0},
+              [](const auto& a_entry, const auto& b_entry) { return a_entry.key < b_entry.key; });
+        });
+      }
+    }
+    window_published_.notify_all();
+  }
+  committing_ = false;
+  window_published_.notify_all();
+  return published;
+}
+
+template <class Key>
+StreamStats KeyedStream<Key>::Stats() const {
+  const std::lock_guard lock(mutex_);
+  StreamStats stats;
+  stats.count = published_.count + pending_keys_ + open_.size();
+  stats.refused = refused_;
+  stats.pending = pending_keys_ + open_.size();
+  stats.window_capacity = capacity_.capacity();
+  stats.window_fill = open_.size();
+  stats.windows_summarized = published_windows_;
+  stats.quantile_bytes = published_.quantile_bytes;
+  stats.frequency_bytes = published_.frequency_bytes;
+  stats.window_bytes = open_.capacity() * sizeof(Key);
+  stats.dictionary_bytes = dictionary_ ? dictionary_->bytes() : 0;
+  stats.exact = published_.exact;
+  return stats;
+}
+
+template <class Key>
+std::string KeyedStream<Key>::SerializeSummaries() const {
+  std::unique_lock lock(mutex_);
+  window_published_.wait(lock, [&] { return pending_keys_ == 0 && !committing_; });
+  if (!summaries_) return std::string();
+  return summaries_->Serialize();
+}
+
+template <class Key>
+void KeyedStream<Key>::TrimStorage() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(active_, false)) return;
+  sorted_open_.reset();
+  const std::size_t fitting = std::bit_ceil(std::max(kFirstKeys, open_.size()));
+  if (open_.empty()) {
+    open_ = KeyBuffer<Key>();
+  } else if (open_.capacity() > fitting) {
+    open_.Reallocate(fitting);
+  }
+}
+
+template <class Key>
+absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule) const {
+  StreamView<Key> view;
+  KeyBuffer<Key> copy;
+  std::uint64_t number = 0;
+  {
+    std::unique_lock lock(mutex_);
+    number = next_number_;
+    if (sorted_open_ && sorted_open_number_ == number && sorted_open_->size() == open_.size()) {
+      view.open = sorted_open_;
+    } else {
+      copy = KeyBuffer<Key>(open_.size());
+      if (!open_.empty()) {
+        std::memcpy(copy.tail(), open_.keys().data(), open_.size() * sizeof(Key));
+        copy.Extend(open_.size());
+      }
+    }
+    if (pending_keys_ > 0 &&
+        (!rule.tolerates || !rule.tolerates(published_, open_.size(), pending_keys_))) {
+      // Everything accepted so far is in windows below `number` or in the copy. If later windows
+      // are published meanwhile they hold the copy's values too, and the copy is dropped: what is
+      // then covered is a longer prefix of the stream.
+      if (!window_published_.wait_until(lock, rule.deadline,
+                                        [&] { return published_windows_ >= number; })) {
+        return absl::DeadlineExceededError(
+            Concat("stream \"", Printable(name()), "\": ", pending_keys_,
+                   " values were still waiting to be sorted when the deadline passed"));
+      }
+      if (published_windows_ > number) {
+        copy = KeyBuffer<Key>();
+        view.open = std::make_shared<const KeyBuffer<Key>>();
+      }
+    } else {
+      view.unseen = pending_keys_;
+    }
+    view.summaries = published_;
+  }
+  if (!view.open) {
+    if (rule.sort) {
+      rule.sort(copy.keys());
+    } else {
+      std::sort(copy.keys().begin(), copy.keys().end());
+    }
+    view.open = std::make_shared<const KeyBuffer<Key>>(std::move(copy));
+    const std::lock_guard lock(mutex_);
+    if (next_number_ == number && view.open->size() == open_.size()) {
+      sorted_open_ = view.open;
+      sorted_open_number_ = number;
+    }
+  }
+  return view;
+}
+
+template <class Key>
+std::optional<std::uint64_t> KeyedStream<Key>::FindItem(std::string_view text) const {
+  const std::lock_guard lock(mutex_);
+  return dictionary_ ? dictionary_->Find(text) : std::nullopt;
+}
+
+template <class Key>
+std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(
+    std::span<const std::uint64_t> ids) const {
+  std::vector<std::string> texts;
+  texts.reserve(ids.size());
+  const std::lock_guard lock(mutex_);
+  for (const std::uint64_t id : ids) {
+    const std::string* text = dictionary_ ? dictionary_->Text(id) : nullptr;
+    if (text == nullptr) return std::nullopt;
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
+template class KeyedStream<std::uint32_t>;
+template class KeyedStream<std::uint64_t>;
+
+std::shared_ptr<Stream> MakeStream(std::string name, StreamSettings settings,
+                                   StreamContext& context) {
+  if (WideKeys(settings.type)) {
+    return std::make_shared<KeyedStream<std::uint64_t>>(std::move(name), settings, context);
+  }
+  return std::make_shared<KeyedStream<std::uint32_t>>(std::move(name), settings, context);
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,62 @@
+// All streams by name.
+#ifndef TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_
+#define TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_
+
+#include <cstddef>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/status/statusor.h"
+#include "server/window/stream.h"
+
+namespace tidemark::server {
+
+struct RegistryLimits {
+  std::size_t streams_max = 100'000;
+  std::size_t name_bytes_max = 512;
+};
+
+/// Thread: any. Readers do not wait for one another.
+class StreamRegistry {
+ public:
+  StreamRegistry(StreamSettings defaults, RegistryLimits limits, StreamContext& context)
+      : context_(context), defaults_(defaults), limits_(limits) {}
+
+  const RegistryLimits& limits() const { return limits_; }
+  StreamSettings defaults() const;
+  void set_defaults(StreamSettings defaults);
+
+  /// Creates the stream, or finds it if it exists with the same settings. Errors: INVALID_ARGUMENT
+  /// (name, ε outside (0, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED.
+  absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
+  /// See IngestSink::Open.
+  absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ValueType> type);
+  /// NOT_FOUND names the stream.
+  absl::StatusOr<StreamHandle> Find(std::string_view name) const;
+  absl::Status Delete(std::string_view name);
+
+  /// Up to `limit` streams in order of name, those after `after` (empty: from the first) that begin
+  /// with `prefix`.
+  std::vector<StreamHandle> List(std::string_view after, std::string_view prefix,
+                                 std::size_t limit) const;
+  std::vector<StreamHandle> All() const;
+  std::size_t size() const;
+
+ private:
+  // mutex_ held for writing.
+  absl::StatusOr<StreamHandle> Insert(std::string_view name, const StreamSettings& settings);
+
+  StreamContext& context_;
+  mutable std::shared_mutex mutex_;
+  StreamSettings defaults_;
+  const RegistryLimits limits_;
+  absl::btree_map<std::string_view, StreamHandle> streams_;  // the key is the stream's own name
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_

@@ -1,0 +1,258 @@
+// The stages together: same bytes whatever the threads and sorters did, nothing lost when a sorter
+// fails, backpressure, memory of quiet streams. Answers are tested in tests/server/query.
+#include "server/pipeline/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "tests/support/pipeline_fixture.h"
+
+namespace tidemark::server {
+namespace {
+
+// Sorts with std::sort; may fail, and may make windows finish out of order.
+class FakeSorter final : public sort::WindowSorter {
+ public:
+  std::string_view name() const override { return "fake"; }
+  void Sort(sort::Channels<std::uint32_t> channels) override { SortAll(channels); }
+  void Sort(sort::Channels<std::uint64_t> channels) override { SortAll(channels); }
+
+  std::atomic<int> calls{0};
+  int fail_every = 0;
+  bool reorder = false;
+
+ private:
+  template <class Key>
+  void SortAll(sort::Channels<Key> channels) {
+    const int call = ++calls;
+    if (fail_every > 0 && call % fail_every == 0) {
+      std::shuffle(channels[0].begin(), channels[0].end(), std::minstd_rand(1));
+      throw sort::SorterError("injected failure");
+    }
+    if (reorder && call % 3 == 0) {
+      for (int i = 0; i < 2000; ++i) std::this_thread::yield();
+    }
+    for (const auto& channel : channels) std::sort(channel.begin(), channel.end());
+  }
+};
+
+sort::SorterSelection Fake(FakeSorter** fake) {
+  sort::SorterSelection selection;
+  auto sorter = std::make_unique<FakeSorter>();
+  *fake = sorter.get();
+  selection.sorter = std::move(sorter);
+  selection.report.requested = selection.report.active = "fake";
+  return selection;
+}
+
+struct Batch {
+  RecordedTime time;
+  std::vector<float> values;
+};
+
+std::vector<Batch> MakeBatches(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Batch> batches;
+  RecordedTime now = 1'000'000;
+  for (int i = 0; i < 400; ++i) {
+    Batch batch;
+    // Busy spells, quiet spells, and a clock that steps back now and then.
+    now += i % 100 < 70 ? static_cast<RecordedTime>(random() % 2000)
+                        : static_cast<RecordedTime>(random() % 300'000);
+    if (i % 57 == 56) now -= 10'000'000;
+    batch.time = now;
+    batch.values.resize(random() % (i % 3 == 0 ? 9000 : 300));
+    for (float& value : batch.values) {
+      value = static_cast<float>(random() % (i % 2 == 0 ? 50 : 1'000'000));
+    }
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+std::string BytesAfter(TestPipeline& test, const std::vector<Batch>& batches,
+                       bool query_in_between) {
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kFloat32).value();
+  for (const Batch& batch : batches) {
+    test.pipeline.AppendPacked(stream, std::as_bytes(std::span(batch.values)), batch.time);
+    if (query_in_between) {
+      const auto& keyed = static_cast<const KeyedStream<std::uint32_t>&>(*stream);
+      ViewRule<std::uint32_t> rule;
+      rule.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      EXPECT_TRUE(keyed.View(rule).ok());
+      stream->TrimStorage();
+    }
+  }
+  return test.Bytes("s");
+}
+
+TEST(Pipeline, SameBatchesSameBytesWhateverRan) {
+  const std::uint64_t seed = 77;
+  SCOPED_TRACE(seed);
+  const std::vector<Batch> batches = MakeBatches(seed);
+  TestPipeline reference;
+  const std::string expected = BytesAfter(reference, batches, false);
+  ASSERT_GT(expected.size(), 1000u);
+  {
+    TestPipeline threads({.sort_workers = 4});
+    EXPECT_EQ(BytesAfter(threads, batches, false), expected) << "four workers";
+  }
+  {
+    TestPipeline queries({.sort_workers = 2});
+    EXPECT_EQ(BytesAfter(queries, batches, true), expected) << "queries and trims in between";
+  }
+  {
+    FakeSorter* fake = nullptr;
+    TestPipeline reordered({.sort_workers = 4}, Fake(&fake));
+    fake->reorder = true;
+    EXPECT_EQ(BytesAfter(reordered, batches, false), expected) << "windows finish out of order";
+  }
+  {
+    FakeSorter* fake = nullptr;
+    TestPipeline failing({.sort_workers = 1}, Fake(&fake));
+    fake->fail_every = 2;
+    EXPECT_EQ(BytesAfter(failing, batches, false), expected) << "every second request fails";
+    EXPECT_GT(failing.sorter_errors.size(), 5u);
+    EXPECT_EQ(failing.sorter_errors.front(), "injected failure");
+  }
+  {
+    std::vector<Batch> changed = batches;
+    changed[100].values.push_back(1e6f);
+    TestPipeline other;
+    EXPECT_NE(BytesAfter(other, changed, false), expected) << "the comparison can fail";
+  }
+}
+
+TEST(Pipeline, SoftwareGlSorterGivesTheSameBytes) {
+  sort::SorterOptions options;
+  options.name = "gl-bitonic";
+  options.measure_budget_ms = 0;
+  sort::SorterSelection selection = sort::MakeSorter(options);
+  ASSERT_EQ(selection.report.active, "gl-bitonic") << selection.report.gl.error;
+  // Small windows: a software rasteriser takes milliseconds for each.
+  PipelineOptions small{.window_limits = {.min = 256, .max = 2048}};
+  std::vector<Batch> batches = MakeBatches(78);
+  batches.resize(60);
+  TestPipeline reference(small);
+  TestPipeline gl(small, std::move(selection));
+  EXPECT_EQ(BytesAfter(gl, batches, false), BytesAfter(reference, batches, false));
+  EXPECT_TRUE(gl.sorter_errors.empty());
+}
+
+TEST(Pipeline, ManyProducersOfOneStreamLoseNothing) {
+  TestPipeline test({.sort_workers = 3});
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kUint32).value();
+  constexpr int kProducers = 4;
+  constexpr std::uint32_t kEach = 500'000;
+  std::vector<std::thread> producers;
+  for (int p = 0; p < kProducers; ++p) {
+    producers.emplace_back([&, p] {
+      std::vector<std::uint32_t> batch;
+      for (std::uint32_t i = 0; i < kEach;) {
+        batch.clear();
+        for (std::uint32_t k = 0; k < 1000 + 37u * static_cast<std::uint32_t>(p) && i < kEach;
+             ++k) {
+          batch.push_back(i++);
+        }
+        const auto result = test.pipeline.AppendPacked(stream, std::as_bytes(std::span(batch)), 0);
+        ASSERT_TRUE(result.status.ok());
+        while (test.pipeline.saturated()) std::this_thread::yield();
+      }
+    });
+  }
+  for (std::thread& producer : producers) producer.join();
+  test.Bytes("s");
+  const StreamStats stats = stream->Stats();
+  EXPECT_EQ(stats.count, std::uint64_t{kProducers} * kEach);
+  EXPECT_EQ(stats.pending, stats.window_fill);
+  EXPECT_EQ(test.pipeline.values(), stats.count);
+}
+
+TEST(Pipeline, BackpressureHoldsTheLevelNearTheLimit) {
+  PipelineOptions options;
+  options.pending_keys_max = 1 << 14;
+  TestPipeline test(options);
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kFloat64).value();
+  std::vector<double> batch(1 << 12, 1.0);
+  int paused = 0;
+  for (int i = 0; i < 500; ++i) {
+    test.pipeline.AppendPacked(stream, std::as_bytes(std::span(batch)), 0);
+    if (test.pipeline.saturated()) {
+      ++paused;
+      std::atomic<bool> ready{false};
+      test.pipeline.WhenReady([&] { ready = true; });
+      while (!ready) std::this_thread::yield();
+    }
+  }
+  EXPECT_GT(paused, 0);
+  EXPECT_EQ(stream->Stats().count, 500u << 12);
+}
+
+TEST(Pipeline, StopSummarizesWhatIsQueuedAndReleasesSources) {
+  PipelineOptions options;
+  options.pending_keys_max = 1;
+  TestPipeline test(options);
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kFloat64).value();
+  const std::vector<double> batch(1 << 16, 1.0);
+  test.pipeline.AppendPacked(stream, std::as_bytes(std::span(batch)), 0);
+  std::atomic<int> resumed{0};
+  test.pipeline.WhenReady([&] { ++resumed; });
+  test.pipeline.Stop();
+  EXPECT_EQ(resumed, 1);
+  const StreamStats stats = stream->Stats();
+  EXPECT_EQ(stats.count, batch.size());
+  EXPECT_EQ(stats.pending, stats.window_fill);
+}
+
+TEST(Pipeline, QuietStreamCostsAtMostTwoKilobytes) {
+  TestPipeline test;
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kFloat64).value();
+  for (int i = 0; i < 100; ++i) {
+    const double value = i;
+    test.pipeline.AppendPacked(stream, std::as_bytes(std::span(&value, 1)), i * 1'000'000);
+  }
+  EXPECT_LE(stream->Stats().window_bytes + sizeof(KeyedStream<std::uint64_t>), 2048u);
+}
+
+TEST(Pipeline, IdleStreamGivesItsLargeWindowBack) {
+  TestPipeline test;
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kFloat64).value();
+  const std::vector<double> batch((1 << 20) + 100, 1.0);
+  test.pipeline.AppendPacked(stream, std::as_bytes(std::span(batch)), 0);
+  test.Bytes("s");
+  const StreamStats busy = stream->Stats();
+  test.pipeline.Trim();
+  EXPECT_EQ(stream->Stats().window_bytes, busy.window_bytes) << "a batch has just come";
+  test.pipeline.Trim();
+  EXPECT_LE(stream->Stats().window_bytes, std::max<std::size_t>(16, 2 * busy.window_fill) * 8);
+  EXPECT_EQ(stream->Stats().count, batch.size());
+}
+
+TEST(Pipeline, NumbersFromTextBecomeTheStreamsType) {
+  TestPipeline test;
+  const std::vector<double> whole = {1, 2, 3};
+  const std::vector<double> broken = {1, 2.5};
+  for (const ValueType type : {ValueType::kFloat64, ValueType::kFloat32, ValueType::kInt64,
+                               ValueType::kUint64, ValueType::kUint32}) {
+    const StreamHandle stream = test.pipeline.Open(ValueTypeName(type), type).value();
+    EXPECT_EQ(test.pipeline.AppendNumbers(stream, whole, 0).accepted, 3u);
+    const bool floating = type == ValueType::kFloat64 || type == ValueType::kFloat32;
+    const AppendResult result = test.pipeline.AppendNumbers(stream, broken, 0);
+    EXPECT_EQ(result.status.ok(), floating) << ValueTypeName(type);
+    EXPECT_EQ(stream->Stats().count, floating ? 5u : 3u) << "all or nothing";
+  }
+  const StreamHandle text = test.pipeline.Open("text", ValueType::kString).value();
+  EXPECT_EQ(test.pipeline.AppendNumbers(text, whole, 0).status.code(),
+            absl::StatusCode::kFailedPrecondition);
+  const std::vector<double> negative = {-1};
+  const StreamHandle unsigned_stream = test.pipeline.Open("uint32", ValueType::kUint32).value();
+  EXPECT_EQ(test.pipeline.AppendNumbers(unsigned_stream, negative, 0).status.message(),
+            "value -1 at position 0 of the batch is not a whole uint32 number");
+}
+
+}  // namespace
+}  // namespace tidemark::server
