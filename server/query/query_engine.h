@@ -1,0 +1,113 @@
+// Answers: each a function of one consistent view of a stream, with its certificate.
+//
+// Cost: a view copies and sorts the open window (at most 2^18 keys, under a millisecond; kept until
+// the window changes); each φ is a search over a few ten thousand samples. Nothing here stops
+// ingest: the stream's lock is held for the copy alone.
+#ifndef TIDEMARK_SERVER_QUERY_QUERY_ENGINE_H_
+#define TIDEMARK_SERVER_QUERY_QUERY_ENGINE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/query/value.h"
+#include "server/window/stream.h"
+
+namespace tidemark::server {
+
+class Pipeline;
+
+/// How many values an answer covers and the error that was configured, as a share of n.
+struct Coverage {
+  std::uint64_t n = 0;
+  double epsilon = 0;
+};
+
+/// See proto/tidemark/v1/query.proto for what the bounds mean.
+struct QuantileRow {
+  double phi = 0;
+  Value value;
+  std::uint64_t rank_low = 0;
+  std::uint64_t rank_high = 0;
+};
+struct QuantilesAnswer {
+  Coverage coverage;
+  std::vector<QuantileRow> rows;  ///< one for each φ; none while the stream is empty
+};
+
+struct RankRow {
+  Value value;
+  std::uint64_t rank_low = 0;
+  std::uint64_t rank_high = 0;
+};
+struct RanksAnswer {
+  Coverage coverage;
+  std::vector<RankRow> rows;
+};
+
+/// Values v with low < v <= high.
+struct BucketRow {
+  std::optional<Value> low;
+  std::optional<Value> high;
+  std::uint64_t count_low = 0;
+  std::uint64_t count_high = 0;
+};
+struct HistogramAnswer {
+  Coverage coverage;
+  std::vector<BucketRow> rows;
+};
+
+struct ItemRow {
+  Value value;
+  std::uint64_t count_low = 0;
+  std::uint64_t count_high = 0;
+};
+struct ItemsAnswer {
+  Coverage coverage;
+  double support = 0;
+  std::vector<ItemRow> rows;
+};
+
+/// Thread: any. Every call may wait, up to `deadline`, for windows of the stream that are being
+/// sorted. Errors of all: NOT_FOUND, INVALID_ARGUMENT (naming the argument), FAILED_PRECONDITION
+/// (quantiles of a string stream), DEADLINE_EXCEEDED.
+class QueryEngine {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+  /// φ, values or items of one request.
+  static constexpr std::size_t kArgumentsMax = 10'000;
+
+  explicit QueryEngine(Pipeline& pipeline) : pipeline_(pipeline) {}
+
+  absl::StatusOr<QuantilesAnswer> Quantiles(std::string_view stream, std::span<const double> phis,
+                                            Deadline deadline) const;
+  absl::StatusOr<RanksAnswer> Ranks(std::string_view stream, std::span<const Value> values,
+                                    Deadline deadline) const;
+  absl::StatusOr<HistogramAnswer> EquiDepthHistogram(std::string_view stream, std::uint32_t buckets,
+                                                     Deadline deadline) const;
+  absl::StatusOr<HistogramAnswer> BoundedHistogram(std::string_view stream,
+                                                   std::span<const Value> bounds,
+                                                   Deadline deadline) const;
+  absl::StatusOr<ItemsAnswer> HeavyHitters(std::string_view stream, double support,
+                                           std::uint32_t limit, Deadline deadline) const;
+  absl::StatusOr<ItemsAnswer> Counts(std::string_view stream, std::span<const Value> items,
+                                     Deadline deadline) const;
+
+ private:
+  template <class Key>
+  ViewRule<Key> Rule(Deadline deadline) const;
+  template <class Answer>
+  absl::StatusOr<Answer> WithQuantiles(std::string_view name, Deadline deadline,
+                                       const auto& answer) const;
+
+  Pipeline& pipeline_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_QUERY_QUERY_ENGINE_H_
