@@ -1,0 +1,140 @@
+#include "server/rpc/batch_reader.h"
+
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "server/rpc/convert.h"
+#include "server/window/concat.h"
+
+namespace tidemark::server {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "packed values are little-endian and read in place");
+
+// The type that the values of a batch have by themselves; nullopt for packed bytes, which say
+// nothing.
+std::optional<ValueType> OwnType(const v1::Batch& batch) {
+  switch (batch.values_case()) {
+    case v1::Batch::kFloat64:
+      return ValueType::kFloat64;
+    case v1::Batch::kFloat32:
+      return ValueType::kFloat32;
+    case v1::Batch::kInt64:
+      return ValueType::kInt64;
+    case v1::Batch::kUint64:
+      return ValueType::kUint64;
+    case v1::Batch::kUint32:
+      return ValueType::kUint32;
+    case v1::Batch::kIpv4:
+      return ValueType::kIpv4;
+    case v1::Batch::kString:
+      return ValueType::kString;
+    case v1::Batch::kPacked:
+    case v1::Batch::VALUES_NOT_SET:
+      break;
+  }
+  return std::nullopt;
+}
+
+template <class Repeated>
+std::span<const std::byte> BytesOf(const Repeated& values) {
+  return {reinterpret_cast<const std::byte*>(values.data()),
+          static_cast<std::size_t>(values.size()) * sizeof(*values.data())};
+}
+
+}  // namespace
+
+std::string_view RefusalReason(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+      return "type_mismatch";
+    case absl::StatusCode::kNotFound:
+      return "unknown_stream";
+    case absl::StatusCode::kResourceExhausted:
+      return "stream_limit";
+    default:
+      return "bad_value";
+  }
+}
+
+absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen) {
+  const absl::StatusOr<std::optional<ValueType>> declared = FromProto(batch.type());
+  if (!declared.ok()) return declared.status();
+  const std::optional<ValueType> own = OwnType(batch);
+  if (own && *declared && *own != **declared) {
+    return absl::InvalidArgumentError(Concat("the batch declares ", ValueTypeName(**declared),
+                                             " and holds ", ValueTypeName(*own)));
+  }
+  const std::optional<ValueType> type = own ? own : *declared;
+  if (batch.stream().empty() && name_.empty()) {
+    return absl::InvalidArgumentError("the first batch of a call must name its stream");
+  }
+  const bool same = batch.stream().empty() || batch.stream() == name_;
+  if (!same || !stream_ || reopen) {
+    const std::string& name = batch.stream().empty() ? name_ : batch.stream();
+    absl::StatusOr<StreamHandle> stream = sink_.Open(name, type);
+    if (!stream.ok()) return stream.status();
+    if (!same) name_ = name;
+    stream_ = *std::move(stream);
+    return absl::OkStatus();
+  }
+  if (type && sink_.TypeOf(stream_) != *type) {
+    return absl::FailedPreconditionError(Concat("stream \"", name_, "\" holds ",
+                                                ValueTypeName(sink_.TypeOf(stream_)), ", not ",
+                                                ValueTypeName(*type)));
+  }
+  return absl::OkStatus();
+}
+
+AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time) {
+  switch (batch.values_case()) {
+    case v1::Batch::kFloat64:
+      return sink_.AppendPacked(stream_, BytesOf(batch.float64().values()), time);
+    case v1::Batch::kFloat32:
+      return sink_.AppendPacked(stream_, BytesOf(batch.float32().values()), time);
+    case v1::Batch::kInt64:
+      return sink_.AppendPacked(stream_, BytesOf(batch.int64().values()), time);
+    case v1::Batch::kUint64:
+      return sink_.AppendPacked(stream_, BytesOf(batch.uint64().values()), time);
+    case v1::Batch::kUint32:
+      return sink_.AppendPacked(stream_, BytesOf(batch.uint32().values()), time);
+    case v1::Batch::kIpv4:
+      return sink_.AppendPacked(stream_, BytesOf(batch.ipv4().values()), time);
+    case v1::Batch::kPacked:
+      return sink_.AppendPacked(stream_, std::as_bytes(std::span(batch.packed())), time);
+    case v1::Batch::kString: {
+      const std::vector<std::string_view> items(batch.string().values().begin(),
+                                                batch.string().values().end());
+      return sink_.AppendStrings(stream_, items, time);
+    }
+    case v1::Batch::VALUES_NOT_SET:
+      break;
+  }
+  return {.status = absl::InvalidArgumentError("a batch has no values field set")};
+}
+
+AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
+  AppendResult result;
+  for (const bool reopen : {false, true}) {
+    result = AppendResult{.status = SelectStream(batch, reopen)};
+    if (!result.status.ok()) break;
+    result = AppendValues(batch, time);
+    if (result.status.code() != absl::StatusCode::kNotFound) break;
+  }
+  if (result.status.ok()) {
+    SourceMetrics& source = metrics_.source(Source::kGrpc);
+    source.batches.Increment();
+    source.values.Increment(static_cast<double>(result.accepted));
+    source.bytes.Increment(static_cast<double>(batch.ByteSizeLong()));
+    if (result.refused > 0) {
+      metrics_.Refused(Source::kGrpc, "nan").Increment(static_cast<double>(result.refused));
+    }
+  } else {
+    metrics_.Refused(Source::kGrpc, RefusalReason(result.status)).Increment();
+  }
+  return result;
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,55 @@
+// Between the messages of tidemark.v1 and the types of the stages behind.
+#ifndef TIDEMARK_SERVER_RPC_CONVERT_H_
+#define TIDEMARK_SERVER_RPC_CONVERT_H_
+
+#include <grpcpp/support/status.h>
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/query/query_engine.h"
+#include "server/query/value.h"
+#include "server/window/stream.h"
+#include "tidemark/v1/query.pb.h"
+#include "tidemark/v1/streams.pb.h"
+
+namespace tidemark::server {
+
+/// The same code and message. UNAVAILABLE carries google.rpc.RetryInfo (one second) in its details:
+/// a sender may try again.
+grpc::Status ToGrpc(const absl::Status& status);
+
+/// INVALID_ARGUMENT for a number that names no type; nullopt for VALUE_TYPE_UNSPECIFIED.
+absl::StatusOr<std::optional<ValueType>> FromProto(v1::ValueType type);
+
+v1::Value ToProto(const Value& value);
+/// INVALID_ARGUMENT if the value is unset.
+absl::StatusOr<Value> FromProto(const v1::Value& value);
+template <class Repeated>
+absl::StatusOr<std::vector<Value>> FromProtos(const Repeated& values) {
+  std::vector<Value> converted;
+  converted.reserve(static_cast<std::size_t>(values.size()));
+  for (const v1::Value& value : values) {
+    absl::StatusOr<Value> one = FromProto(value);
+    if (!one.ok()) return one.status();
+    converted.push_back(*std::move(one));
+  }
+  return converted;
+}
+
+/// Settings asked for, the unset ones from `defaults`.
+absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
+                                         const StreamSettings& defaults);
+void ToProto(const Stream& stream, v1::Stream& message);
+
+void ToProto(const std::string& stream, const QuantilesAnswer& answer, v1::QuantilesResponse& out);
+void ToProto(const std::string& stream, const RanksAnswer& answer, v1::RanksResponse& out);
+void ToProto(const std::string& stream, const HistogramAnswer& answer, v1::HistogramResponse& out);
+void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::HeavyHittersResponse& out);
+void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::CountsResponse& out);
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_RPC_CONVERT_H_

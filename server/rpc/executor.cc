@@ -1,0 +1,59 @@
+#include "server/rpc/executor.h"
+
+#include <pthread.h>
+
+#include <string>
+#include <utility>
+
+namespace tidemark::server {
+
+Executor::Executor(int threads, std::size_t queue_max, Metrics& metrics)
+    : queue_max_(queue_max), depth_(metrics.QueueDepth("query")) {
+  metrics.QueueLimit("query").Set(static_cast<double>(queue_max));
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, i] {
+      pthread_setname_np(pthread_self(), ("query-" + std::to_string(i)).c_str());
+      Work();
+    });
+  }
+}
+
+Executor::~Executor() { Stop(); }
+
+bool Executor::Post(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || queue_.size() >= queue_max_) return false;
+    queue_.push_back(std::move(task));
+    depth_.Set(static_cast<double>(queue_.size()));
+  }
+  arrived_.notify_one();
+  return true;
+}
+
+void Executor::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  arrived_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Executor::Work() {
+  while (true) {
+    std::function<void()> task;
+    {
+      std::unique_lock lock(mutex_);
+      arrived_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+      depth_.Set(static_cast<double>(queue_.size()));
+    }
+    task();
+  }
+}
+
+}  // namespace tidemark::server

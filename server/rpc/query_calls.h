@@ -1,0 +1,31 @@
+// One request message in, one response message out: shared by one-shot and continuous queries.
+#ifndef TIDEMARK_SERVER_RPC_QUERY_CALLS_H_
+#define TIDEMARK_SERVER_RPC_QUERY_CALLS_H_
+
+#include "absl/status/status.h"
+#include "server/query/query_engine.h"
+#include "tidemark/v1/query.pb.h"
+
+namespace tidemark::server {
+
+absl::Status Answer(const QueryEngine& engine, const v1::QuantilesRequest& request,
+                    QueryEngine::Deadline deadline, v1::QuantilesResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::RanksRequest& request,
+                    QueryEngine::Deadline deadline, v1::RanksResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::HistogramRequest& request,
+                    QueryEngine::Deadline deadline, v1::HistogramResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::HeavyHittersRequest& request,
+                    QueryEngine::Deadline deadline, v1::HeavyHittersResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::CountsRequest& request,
+                    QueryEngine::Deadline deadline, v1::CountsResponse& response);
+
+/// Whether a continuous answer moved by more than `min_change`: a value of a quantile, or an item's
+/// share of n; and whenever a row came, went, or cannot be compared.
+bool Moved(const v1::QuantilesResponse& before, const v1::QuantilesResponse& now,
+           double min_change);
+bool Moved(const v1::HeavyHittersResponse& before, const v1::HeavyHittersResponse& now,
+           double min_change);
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_RPC_QUERY_CALLS_H_

@@ -1,0 +1,64 @@
+// tidemark.v1.QueryService: one-shot and continuous queries.
+#ifndef TIDEMARK_SERVER_RPC_QUERY_SERVICE_H_
+#define TIDEMARK_SERVER_RPC_QUERY_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "server/query/query_engine.h"
+#include "server/rpc/executor.h"
+#include "server/telemetry/metrics.h"
+#include "tidemark/v1/query.grpc.pb.h"
+
+namespace tidemark::server {
+
+/// Answers are computed on the executor; a full executor answers UNAVAILABLE with RetryInfo. A
+/// call's deadline is honoured: work for a call that is over is not begun, and waiting ends with
+/// it.
+class QueryServiceImpl final : public v1::QueryService::CallbackService {
+ public:
+  /// `clock` gives microseconds since 1970, for the time stamped on continuous answers.
+  QueryServiceImpl(const QueryEngine& engine, Executor& executor, Metrics& metrics,
+                   std::uint64_t subscriptions_max, std::function<std::int64_t()> clock)
+      : engine_(engine),
+        executor_(executor),
+        metrics_(metrics),
+        subscriptions_max_(subscriptions_max),
+        clock_(std::move(clock)) {}
+
+  grpc::ServerUnaryReactor* Quantiles(grpc::CallbackServerContext* context,
+                                      const v1::QuantilesRequest* request,
+                                      v1::QuantilesResponse* response) override;
+  grpc::ServerUnaryReactor* Ranks(grpc::CallbackServerContext* context,
+                                  const v1::RanksRequest* request,
+                                  v1::RanksResponse* response) override;
+  grpc::ServerUnaryReactor* Histogram(grpc::CallbackServerContext* context,
+                                      const v1::HistogramRequest* request,
+                                      v1::HistogramResponse* response) override;
+  grpc::ServerUnaryReactor* HeavyHitters(grpc::CallbackServerContext* context,
+                                         const v1::HeavyHittersRequest* request,
+                                         v1::HeavyHittersResponse* response) override;
+  grpc::ServerUnaryReactor* Counts(grpc::CallbackServerContext* context,
+                                   const v1::CountsRequest* request,
+                                   v1::CountsResponse* response) override;
+  grpc::ServerWriteReactor<v1::WatchResponse>* Watch(grpc::CallbackServerContext* context,
+                                                     const v1::WatchRequest* request) override;
+
+ private:
+  template <class Compute>
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
+                                Compute compute);
+
+  const QueryEngine& engine_;
+  Executor& executor_;
+  Metrics& metrics_;
+  const std::uint64_t subscriptions_max_;
+  const std::function<std::int64_t()> clock_;
+  std::atomic<std::uint64_t> subscriptions_{0};
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_RPC_QUERY_SERVICE_H_

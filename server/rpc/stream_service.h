@@ -1,0 +1,55 @@
+// tidemark.v1.StreamService and InfoService: short calls, answered on gRPC's own threads.
+#ifndef TIDEMARK_SERVER_RPC_STREAM_SERVICE_H_
+#define TIDEMARK_SERVER_RPC_STREAM_SERVICE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/pipeline/pipeline.h"
+#include "tidemark/v1/info.grpc.pb.h"
+#include "tidemark/v1/streams.grpc.pb.h"
+
+namespace tidemark::server {
+
+class StreamServiceImpl final : public v1::StreamService::CallbackService {
+ public:
+  StreamServiceImpl(Pipeline& pipeline, Metrics& metrics)
+      : pipeline_(pipeline), metrics_(metrics) {}
+
+  grpc::ServerUnaryReactor* CreateStream(grpc::CallbackServerContext* context,
+                                         const v1::CreateStreamRequest* request,
+                                         v1::CreateStreamResponse* response) override;
+  grpc::ServerUnaryReactor* ListStreams(grpc::CallbackServerContext* context,
+                                        const v1::ListStreamsRequest* request,
+                                        v1::ListStreamsResponse* response) override;
+  grpc::ServerUnaryReactor* DescribeStream(grpc::CallbackServerContext* context,
+                                           const v1::DescribeStreamRequest* request,
+                                           v1::DescribeStreamResponse* response) override;
+  grpc::ServerUnaryReactor* DeleteStream(grpc::CallbackServerContext* context,
+                                         const v1::DeleteStreamRequest* request,
+                                         v1::DeleteStreamResponse* response) override;
+
+ private:
+  Pipeline& pipeline_;
+  Metrics& metrics_;
+};
+
+class InfoServiceImpl final : public v1::InfoService::CallbackService {
+ public:
+  /// `fill` writes everything but the sorter: version, endpoints, limits, uptime.
+  InfoServiceImpl(Pipeline& pipeline, std::function<void(v1::GetInfoResponse&)> fill)
+      : pipeline_(pipeline), fill_(std::move(fill)) {}
+
+  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
+                                    const v1::GetInfoRequest* request,
+                                    v1::GetInfoResponse* response) override;
+
+ private:
+  Pipeline& pipeline_;
+  const std::function<void(v1::GetInfoResponse&)> fill_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_RPC_STREAM_SERVICE_H_

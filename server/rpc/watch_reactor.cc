@@ -1,0 +1,180 @@
+#include "server/rpc/watch_reactor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "server/rpc/convert.h"
+#include "server/rpc/query_calls.h"
+#include "server/window/concat.h"
+
+namespace tidemark::server {
+
+WatchReactor::WatchReactor(const Environment& environment, v1::WatchRequest request)
+    : environment_(environment), request_(std::move(request)) {
+  environment_.metrics.subscribers().Increment();
+}
+
+WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::WatchRequest& request) {
+  const std::shared_ptr<WatchReactor> reactor(new WatchReactor(environment, request));
+  reactor->self_ = reactor;
+  reactor->next_look_ = std::chrono::system_clock::now();
+  if (const absl::Status status = reactor->ReadRequest(); !status.ok()) {
+    const std::lock_guard lock(reactor->mutex_);
+    reactor->End(status);
+  } else {
+    reactor->Look();
+  }
+  return reactor.get();
+}
+
+WatchReactor* WatchReactor::Refuse(const Environment& environment, const absl::Status& status) {
+  const std::shared_ptr<WatchReactor> reactor(new WatchReactor(environment, {}));
+  reactor->self_ = reactor;
+  const std::lock_guard lock(reactor->mutex_);
+  reactor->End(status);
+  return reactor.get();
+}
+
+absl::Status WatchReactor::ReadRequest() {
+  if (request_.query_case() == v1::WatchRequest::QUERY_NOT_SET) {
+    return absl::InvalidArgumentError("a subscription needs quantiles or heavy_hitters");
+  }
+  if (request_.has_interval()) {
+    // Beyond a day an interval only risks overflow.
+    constexpr std::int64_t kLongestSeconds = 86'400;
+    const auto& asked = request_.interval();
+    if (asked.seconds() < 0 || asked.seconds() > kLongestSeconds || asked.nanos() < 0) {
+      return absl::InvalidArgumentError(Concat("interval ", asked.seconds(),
+                                               " s is out of range; expected 0.01 to ",
+                                               kLongestSeconds, " s"));
+    }
+    interval_ =
+        std::chrono::seconds(asked.seconds()) + std::chrono::microseconds(asked.nanos() / 1000);
+    if (interval_ < kShortestInterval) {
+      return absl::InvalidArgumentError(
+          Concat("interval ", interval_.count(), " us is too short; expected at least 10 ms"));
+    }
+  }
+  if (request_.has_min_change() && !(request_.min_change() >= 0)) {
+    return absl::InvalidArgumentError(
+        Concat("min_change ", request_.min_change(), " is not a number of 0 or more"));
+  }
+  return absl::OkStatus();
+}
+
+void WatchReactor::Look() {
+  // A full executor skips this look; the next one comes an interval later.
+  if (!environment_.executor.Post([self = shared_from_this()] { self->Compute(); })) SetAlarm();
+}
+
+void WatchReactor::SetAlarm() {
+  const auto now = std::chrono::system_clock::now();
+  next_look_ = std::max(next_look_ + interval_, now);
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  alarm_ = std::make_unique<grpc::Alarm>();
+  alarm_->Set(next_look_, [self = shared_from_this()](bool fired) {
+    if (fired) self->Look();
+  });
+}
+
+absl::Status WatchReactor::ComputeAnswer(v1::WatchResponse& response) const {
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::max<std::chrono::microseconds>(interval_, std::chrono::seconds(1));
+  response.set_time_us(environment_.clock());
+  if (request_.has_quantiles()) {
+    return Answer(environment_.engine, request_.quantiles(), deadline,
+                  *response.mutable_quantiles());
+  }
+  return Answer(environment_.engine, request_.heavy_hitters(), deadline,
+                *response.mutable_heavy_hitters());
+}
+
+bool WatchReactor::MovedSinceLast(const v1::WatchResponse& response) const {
+  if (!request_.has_min_change() || !pushed_any_) return true;
+  return request_.has_quantiles()
+             ? Moved(last_pushed_.quantiles(), response.quantiles(), request_.min_change())
+             : Moved(last_pushed_.heavy_hitters(), response.heavy_hitters(), request_.min_change());
+}
+
+void WatchReactor::Compute() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return;
+  }
+  v1::WatchResponse response;
+  const absl::Status status = ComputeAnswer(response);
+  if (status.ok()) {
+    if (MovedSinceLast(response)) {
+      if (request_.has_min_change()) last_pushed_ = response;
+      pushed_any_ = true;
+      const std::lock_guard lock(mutex_);
+      if (!ended_) Deliver(std::move(response));
+    }
+  } else if (!absl::IsDeadlineExceeded(status)) {
+    // A stream that is only slow to answer is looked at again; anything else ends the subscription.
+    const std::lock_guard lock(mutex_);
+    End(status);
+    return;
+  }
+  SetAlarm();
+}
+
+void WatchReactor::Deliver(v1::WatchResponse response) {
+  if (newest_) {
+    ++skipped_;
+    environment_.metrics.subscription_skipped().Increment();
+  }
+  newest_ = std::move(response);
+  WriteNext();
+}
+
+void WatchReactor::WriteNext() {
+  if (write_under_way_ || !newest_ || ended_) return;
+  writing_ = *std::move(newest_);
+  newest_.reset();
+  writing_.set_skipped(skipped_);
+  write_under_way_ = true;
+  StartWrite(&writing_);
+}
+
+void WatchReactor::OnWriteDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  write_under_way_ = false;
+  if (ok) {
+    environment_.metrics.subscription_answers().Increment();
+  } else {
+    End(absl::CancelledError("the subscriber is gone"));
+  }
+  WriteNext();
+  FinishIfIdle();
+}
+
+void WatchReactor::OnCancel() {
+  const std::lock_guard lock(mutex_);
+  End(absl::CancelledError("the subscription was cancelled"));
+}
+
+void WatchReactor::End(const absl::Status& status) {
+  if (!ended_) {
+    ended_ = status;
+    newest_.reset();
+    if (alarm_) alarm_->Cancel();
+  }
+  FinishIfIdle();
+}
+
+void WatchReactor::FinishIfIdle() {
+  if (!ended_ || write_under_way_ || finished_) return;
+  finished_ = true;
+  Finish(ToGrpc(*ended_));
+}
+
+void WatchReactor::OnDone() {
+  environment_.metrics.subscribers().Decrement();
+  environment_.subscriptions.fetch_sub(1);
+  self_.reset();
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,93 @@
+// One subscriber of a continuous query.
+//
+//   alarm ──► executor: answer ──► moved? ──► newest ──► write (one at a time)
+//     ▲                                                     │
+//     └───────────────── interval ──────────────────────────┘
+//
+// Memory: one answer being written and one waiting. A newer answer replaces the waiting one, which
+// is counted as skipped.
+#ifndef TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
+#define TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
+
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "server/query/query_engine.h"
+#include "server/rpc/executor.h"
+#include "server/telemetry/metrics.h"
+#include "tidemark/v1/query.grpc.pb.h"
+
+namespace tidemark::server {
+
+/// Lifetime: keeps itself alive until gRPC calls OnDone and no alarm or task of its own is left.
+/// Thread: alarms, tasks and gRPC's callbacks come from any thread; mutex_ orders them.
+class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
+                           public std::enable_shared_from_this<WatchReactor> {
+ public:
+  struct Environment {
+    const QueryEngine& engine;
+    Executor& executor;
+    Metrics& metrics;
+    const std::function<std::int64_t()>& clock;
+    std::atomic<std::uint64_t>& subscriptions;  ///< counts this one; taken back when it ends
+  };
+
+  static constexpr auto kShortestInterval = std::chrono::milliseconds(10);
+  static constexpr auto kDefaultInterval = std::chrono::seconds(1);
+
+  static WatchReactor* Begin(const Environment& environment, const v1::WatchRequest& request);
+  /// A call that ends at once with `status`.
+  static WatchReactor* Refuse(const Environment& environment, const absl::Status& status);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  WatchReactor(const Environment& environment, v1::WatchRequest request);
+
+  absl::Status ReadRequest();
+  /// Posts the next look at the stream, or sets the alarm for it.
+  void Look();
+  void SetAlarm();
+  void Compute();
+  absl::Status ComputeAnswer(v1::WatchResponse& response) const;
+  bool MovedSinceLast(const v1::WatchResponse& response) const;
+  // mutex_ held.
+  void Deliver(v1::WatchResponse response);
+  void WriteNext();
+  void End(const absl::Status& status);
+  void FinishIfIdle();
+
+  const Environment environment_;
+  const v1::WatchRequest request_;
+  std::chrono::microseconds interval_ = kDefaultInterval;
+  std::shared_ptr<WatchReactor> self_;  // until OnDone
+
+  // Touched only by the one look that is under way.
+  std::chrono::system_clock::time_point next_look_;
+  v1::WatchResponse last_pushed_;
+  bool pushed_any_ = false;
+
+  std::mutex mutex_;
+  // A new one for each look: a callback may still be running when the next alarm is set.
+  std::unique_ptr<grpc::Alarm> alarm_;
+  std::optional<v1::WatchResponse> newest_;
+  v1::WatchResponse writing_;
+  bool write_under_way_ = false;
+  std::optional<absl::Status> ended_;
+  bool finished_ = false;
+  std::uint64_t skipped_ = 0;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
