@@ -1,0 +1,306 @@
+#include "server/daemon/daemon.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "gpu/sort/sorter_factory.h"
+#include "server/daemon/grpc_front.h"
+#include "server/http/http_server.h"
+#include "server/ingest/io_threads.h"
+#include "server/ingest/statsd_server.h"
+#include "server/ingest/tcp_server.h"
+#include "server/pipeline/pipeline.h"
+#include "server/telemetry/log.h"
+#include "server/telemetry/metrics.h"
+#include "server/window/concat.h"
+#include "tidemark/v1/info.pb.h"
+
+namespace tidemark::server {
+namespace {
+
+constexpr std::uint64_t kIoThreadsMax = 4;  // a fifth reader finds nothing left to read
+constexpr std::uint64_t kFrameOverheadBytes = 64;
+
+RecordedTime Now() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+int Cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+StreamSettings DefaultsOf(const Config& config) {
+  return {.type = ParseValueType(config.streams.type).value_or(ValueType::kFloat64),
+          .quantile_epsilon = config.streams.quantile_epsilon,
+          .frequency_epsilon = config.streams.frequency_epsilon};
+}
+
+PipelineOptions PipelineOptionsOf(const Config& config) {
+  PipelineOptions options;
+  options.window_limits = {.min = static_cast<std::uint32_t>(config.window.min_capacity),
+                           .max = static_cast<std::uint32_t>(config.window.max_capacity)};
+  options.stream_defaults = DefaultsOf(config);
+  options.registry_limits = {.streams_max = config.limits.max_streams,
+                             .name_bytes_max = config.limits.max_name_bytes};
+  options.item_bytes_max = config.limits.max_item_bytes;
+  options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
+  options.pending_keys_max = config.ingest.max_pending_keys;
+  return options;
+}
+
+void LogSorterError(const std::string& error) {
+  Log(LogLevel::kError, "a sorter failed; the CPU sorted the windows instead", {{"error", error}});
+}
+
+sort::SorterSelection SorterOf(const Config& config) {
+  sort::SorterOptions options;
+  options.name = config.sort.sorter;
+  options.allow_software_gl = config.sort.allow_software_gl;
+  options.measure_budget_ms = static_cast<int>(config.sort.measure_budget_ms);
+  sort::SorterSelection selection = sort::MakeSorter(options);
+  Log(selection.report.gl.error.empty() || selection.report.requested == "auto" ? LogLevel::kInfo
+                                                                                : LogLevel::kWarn,
+      "sorter chosen",
+      {{"requested", selection.report.requested},
+       {"active", selection.report.active},
+       {"reason", selection.report.reason}});
+  return selection;
+}
+
+void LogIngest(IngestLogLevel level, std::string_view message) {
+  const LogLevel as = level == IngestLogLevel::kInfo      ? LogLevel::kInfo
+                      : level == IngestLogLevel::kWarning ? LogLevel::kWarn
+                                                          : LogLevel::kError;
+  Log(as, "ingest", {{"detail", message}});
+}
+
+ListenOptions ListenAt(const HostPort& address, const Config& config) {
+  ListenOptions options;
+  options.host = address.host;
+  options.port = address.port;
+  options.connections_max = config.limits.max_connections;
+  options.idle_timeout = std::chrono::seconds(config.limits.idle_timeout_s);
+  return options;
+}
+
+}  // namespace
+
+struct Daemon::Parts {
+  Parts(const Config& config_in, ConfigSource source_in)
+      : config(config_in),
+        source(std::move(source_in)),
+        metrics(TIDEMARK_VERSION),
+        io(static_cast<int>(
+               config.ingest.io_threads != 0
+                   ? config.ingest.io_threads
+                   : std::min<std::uint64_t>(kIoThreadsMax, static_cast<std::uint64_t>(Cores()))),
+           "ingest"),
+        pipeline(PipelineOptionsOf(config), SorterOf(config), metrics, LogSorterError) {}
+
+  absl::Status StartServers();
+  void FillInfo(v1::GetInfoResponse& info) const;
+  absl::Status Reload();
+  HttpCallbacks Callbacks();
+
+  const Config config;  // as started
+  const ConfigSource source;
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  std::mutex reload_mutex;
+  std::atomic<bool> ready{false};
+  std::atomic<bool> stopping{false};
+  std::vector<Endpoint> endpoints;
+
+  // In the order in which they depend on one another: destruction runs upwards.
+  Metrics metrics;
+  IoThreads io;
+  Pipeline pipeline;
+  std::optional<GrpcFront> grpc;
+  std::optional<TcpServer> tcp;
+  std::optional<StatsdServer> statsd;
+  std::optional<HttpServer> http;
+};
+
+absl::Status Daemon::Parts::StartServers() {
+  pipeline.Start();
+  const auto serve = [&](std::string_view name, const HostPort& address, std::uint16_t port) {
+    endpoints.push_back({std::string(name), address.host, port});
+    Log(LogLevel::kInfo, "listening",
+        {{"protocol", name}, {"address", HostPort{address.host, port}.ToString()}});
+  };
+  if (config.listen.http) {
+    HttpOptions options;
+    options.address = *config.listen.http;
+    options.max_connections = config.limits.max_connections;
+    options.timeout = std::chrono::seconds(config.limits.http_timeout_s);
+    http.emplace(options, Callbacks());
+    if (absl::Status status = http->Start(); !status.ok()) return status;
+    serve("http", *config.listen.http, http->address().port);
+  }
+  if (config.listen.grpc) {
+    grpc.emplace(config, pipeline, metrics, Now,
+                 [this](v1::GetInfoResponse& info) { FillInfo(info); });
+    if (absl::Status status = grpc->Start(); !status.ok()) return status;
+    serve("grpc", *config.listen.grpc, grpc->port());
+  }
+  if (config.listen.tcp) {
+    TcpServerOptions options;
+    options.listen = ListenAt(*config.listen.tcp, config);
+    options.frame_bytes_max = config.limits.max_batch_bytes + kFrameOverheadBytes;
+    tcp.emplace(io.io(), pipeline, metrics, options, Now, LogIngest);
+    if (absl::Status status = tcp->Start(); !status.ok()) return status;
+    serve("tcp", *config.listen.tcp, tcp->port());
+  }
+  if (config.listen.statsd) {
+    StatsdServerOptions options;
+    options.listen = ListenAt(*config.listen.statsd, config);
+    options.udp_buffer_bytes = config.ingest.udp_receive_buffer_bytes;
+    statsd.emplace(io.io(), pipeline, metrics, options, Now, LogIngest);
+    if (absl::Status status = statsd->Start(); !status.ok()) return status;
+    serve("statsd", *config.listen.statsd, statsd->port());
+  }
+  return absl::OkStatus();
+}
+
+void Daemon::Parts::FillInfo(v1::GetInfoResponse& info) const {
+  info.set_version(TIDEMARK_VERSION);
+  for (const Endpoint& endpoint : endpoints) {
+    v1::Endpoint* one = info.add_endpoints();
+    one->set_name(endpoint.name);
+    one->set_address(HostPort{endpoint.host, endpoint.port}.ToString());
+  }
+  v1::Limits* limits = info.mutable_limits();
+  limits->set_max_streams(config.limits.max_streams);
+  limits->set_max_name_bytes(config.limits.max_name_bytes);
+  limits->set_max_batch_bytes(config.limits.max_batch_bytes);
+  limits->set_max_item_bytes(config.limits.max_item_bytes);
+  limits->set_max_subscriptions(config.limits.max_subscriptions);
+  limits->set_max_connections(config.limits.max_connections);
+  info.set_uptime_us(std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::steady_clock::now() - started)
+                         .count());
+}
+
+HttpCallbacks Daemon::Parts::Callbacks() {
+  HttpCallbacks callbacks;
+  callbacks.metrics = [this] {
+    pipeline.UpdateGauges();
+    return metrics.Serialize();
+  };
+  callbacks.not_ready = [this]() -> std::optional<std::string> {
+    if (stopping) return "shutting down";
+    if (!ready) return "starting";
+    return std::nullopt;
+  };
+  callbacks.reload = [this] { return Reload(); };
+  callbacks.count = [this](std::string_view path, int code) {
+    metrics.HttpRequests(path, code).Increment();
+  };
+  return callbacks;
+}
+
+absl::Status Daemon::Parts::Reload() {
+  const std::lock_guard lock(reload_mutex);
+  absl::StatusOr<Config> read = source();
+  metrics.config_reloads(read.ok()).Increment();
+  if (!read.ok()) {
+    Log(LogLevel::kError, "reload refused; the configuration in use stays",
+        {{"error", std::string(read.status().message())}});
+    return read.status();
+  }
+  const std::optional<LogLevel> level = ParseLogLevel(read->log.level);
+  const std::optional<LogFormat> format = ParseLogFormat(read->log.format);
+  if (level && format) SetUpLog(*level, *format);
+  pipeline.streams().set_defaults(DefaultsOf(*read));
+
+  Config same_elsewhere = *read;
+  same_elsewhere.log = config.log;
+  same_elsewhere.streams = config.streams;
+  const bool needs_restart = !(same_elsewhere == config);
+  Log(needs_restart ? LogLevel::kWarn : LogLevel::kInfo, "configuration reloaded",
+      {{"needs_restart", needs_restart}});
+  return absl::OkStatus();
+}
+
+Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Daemon::~Daemon() { Shutdown(); }
+
+absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const Config& config, ConfigSource source) {
+  auto daemon =
+      std::unique_ptr<Daemon>(new Daemon(std::make_unique<Parts>(config, std::move(source))));
+  Parts& parts = *daemon->parts_;
+  if (absl::Status status = parts.StartServers(); !status.ok()) return status;
+  parts.ready = true;
+  if (parts.grpc) parts.grpc->SetServing(true);
+  return daemon;
+}
+
+const std::vector<Daemon::Endpoint>& Daemon::endpoints() const { return parts_->endpoints; }
+
+absl::Status Daemon::Reload() { return parts_->Reload(); }
+
+void Daemon::Tick() { parts_->pipeline.Trim(); }
+
+void Daemon::Shutdown() {
+  Parts& parts = *parts_;
+  if (parts.stopping.exchange(true)) return;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto end = begun + std::chrono::seconds(parts.config.daemon.shutdown_deadline_s);
+  const auto left = [&] {
+    return std::max(std::chrono::milliseconds(0),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(
+                        end - std::chrono::steady_clock::now()));
+  };
+  parts.ready = false;
+  // Sources first: what they have read is taken in and acknowledged. Then calls and subscriptions,
+  // then the windows, and the metrics at the very last, so that a scrape can still see all of it.
+  if (parts.statsd) parts.statsd->Stop(left());
+  if (parts.tcp) parts.tcp->Stop(left());
+  if (parts.grpc) {
+    parts.grpc->SetServing(false);
+    // Pushes that go on for ever get half of what is left; then they are cut.
+    parts.grpc->Stop(left() / 2);
+  }
+  parts.pipeline.Stop();
+  parts.io.Stop();
+  if (parts.http) parts.http->Stop();
+  const auto spent = std::chrono::steady_clock::now() - begun;
+  Log(LogLevel::kInfo, "stopped",
+      {{"values", parts.pipeline.values()},
+       {"drain_ms", std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()}});
+}
+
+absl::Status WritePortsFile(const std::string& path,
+                            const std::vector<Daemon::Endpoint>& endpoints) {
+  nlohmann::ordered_json ports = nlohmann::ordered_json::object();
+  for (const char* name : {"grpc", "tcp", "http", "statsd"}) {
+    for (const Daemon::Endpoint& endpoint : endpoints) {
+      if (endpoint.name == name) ports[name] = endpoint.port;
+    }
+  }
+  const std::string temporary = path + ".new";
+  std::error_code error;
+  {
+    std::ofstream file(temporary, std::ios::trunc);
+    file << ports.dump() << "\n";
+    if (!file.flush()) {
+      return absl::UnavailableError(Concat("cannot write the ports file ", path));
+    }
+  }
+  std::filesystem::rename(temporary, path, error);
+  if (error) {
+    return absl::UnavailableError(
+        Concat("cannot write the ports file ", path, ": ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,130 @@
+#include "server/daemon/grpc_front.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "server/rpc/executor.h"
+#include "server/rpc/ingest_service.h"
+#include "server/rpc/query_service.h"
+#include "server/rpc/stream_service.h"
+#include "server/window/concat.h"
+
+namespace tidemark::server {
+namespace {
+
+// Beside the values of a batch a message holds names and framing.
+constexpr std::uint64_t kMessageOverheadBytes = 64 * 1024;
+// Queries that wait for an executor thread; each holds its request, at most a message.
+constexpr std::size_t kQueryQueueMax = 1024;
+// A client may ping this often without being sent away; long subscriptions need it (the library's
+// default is five minutes).
+constexpr int kClientPingMs = 10'000;
+// A dead peer of a long subscription is found out after this and kPingTimeoutMs.
+constexpr int kServerPingMs = 60'000;
+constexpr int kPingTimeoutMs = 20'000;
+
+// gRPC says only that it could not listen. Binding once beforehand tells why.
+absl::Status CheckAddress(const HostPort& address) {
+  using boost::asio::ip::tcp;
+  boost::system::error_code error;
+  boost::asio::io_context io;
+  const auto found = tcp::resolver(io).resolve(address.host, std::to_string(address.port), error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        Concat("cannot listen on ", address.ToString(), ": ", error.message()));
+  }
+  const tcp::endpoint endpoint = *found.begin();
+  tcp::acceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(1, error);
+  if (!error) return absl::OkStatus();
+  const bool in_use = error == boost::asio::error::address_in_use;
+  return absl::UnavailableError(Concat("cannot listen on ", address.ToString(), ": ",
+                                       in_use ? "address already in use" : error.message()));
+}
+
+}  // namespace
+
+struct GrpcFront::Parts {
+  Parts(const Config& config_in, Pipeline& pipeline, Metrics& metrics,
+        std::function<std::int64_t()> clock, std::function<void(v1::GetInfoResponse&)> fill_info)
+      : config(config_in),
+        engine(pipeline),
+        executor(static_cast<int>(std::max(2u, std::thread::hardware_concurrency())),
+                 kQueryQueueMax, metrics),
+        ingest(pipeline, metrics, clock),
+        streams(pipeline, metrics),
+        queries(engine, executor, metrics, config_in.limits.max_subscriptions, clock),
+        info(pipeline, std::move(fill_info)) {}
+
+  const Config& config;
+  QueryEngine engine;
+  Executor executor;
+  IngestServiceImpl ingest;
+  StreamServiceImpl streams;
+  QueryServiceImpl queries;
+  InfoServiceImpl info;
+  std::unique_ptr<grpc::Server> server;
+  int port = 0;
+};
+
+GrpcFront::GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics,
+                     std::function<std::int64_t()> clock,
+                     std::function<void(v1::GetInfoResponse&)> fill_info)
+    : parts_(std::make_unique<Parts>(config, pipeline, metrics, std::move(clock),
+                                     std::move(fill_info))) {}
+
+GrpcFront::~GrpcFront() { Stop(std::chrono::milliseconds(0)); }
+
+absl::Status GrpcFront::Start() {
+  const HostPort& address = *parts_->config.listen.grpc;
+  if (absl::Status status = CheckAddress(address); !status.ok()) return status;
+
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  // Without this a second daemon would share the port and take every other connection.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  builder.SetMaxReceiveMessageSize(
+      static_cast<int>(parts_->config.limits.max_batch_bytes + kMessageOverheadBytes));
+  builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &parts_->port);
+  builder.RegisterService(&parts_->ingest);
+  builder.RegisterService(&parts_->streams);
+  builder.RegisterService(&parts_->queries);
+  builder.RegisterService(&parts_->info);
+  parts_->server = builder.BuildAndStart();
+  if (!parts_->server || parts_->port == 0) {
+    return absl::UnavailableError(Concat("cannot listen on ", address.ToString()));
+  }
+  SetServing(false);
+  return absl::OkStatus();
+}
+
+std::uint16_t GrpcFront::port() const { return static_cast<std::uint16_t>(parts_->port); }
+
+void GrpcFront::SetServing(bool serving) {
+  parts_->server->GetHealthCheckService()->SetServingStatus(serving);
+}
+
+void GrpcFront::Stop(std::chrono::milliseconds deadline) {
+  if (parts_->server) {
+    parts_->server->Shutdown(std::chrono::system_clock::now() + deadline);
+    parts_->server.reset();
+  }
+  parts_->executor.Stop();
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,45 @@
+// The gRPC server: services, limits, health, reflection.
+#ifndef TIDEMARK_SERVER_DAEMON_GRPC_FRONT_H_
+#define TIDEMARK_SERVER_DAEMON_GRPC_FRONT_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/config/config.h"
+#include "server/pipeline/pipeline.h"
+#include "server/query/query_engine.h"
+
+namespace tidemark::v1 {
+class GetInfoResponse;
+}
+
+namespace tidemark::server {
+
+/// Thread: Start and Stop from one thread.
+class GrpcFront {
+ public:
+  /// All outlive it. `clock` gives microseconds since 1970; `fill_info` completes GetInfo.
+  GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics,
+            std::function<std::int64_t()> clock,
+            std::function<void(v1::GetInfoResponse&)> fill_info);
+  ~GrpcFront();
+
+  /// Listens on config.listen.grpc, which must be set. Errors: UNAVAILABLE "cannot listen on ...".
+  absl::Status Start();
+  std::uint16_t port() const;
+  /// What grpc.health.v1 answers.
+  void SetServing(bool serving);
+  /// Ends new calls at once and those under way at the deadline at the latest.
+  void Stop(std::chrono::milliseconds deadline);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_DAEMON_GRPC_FRONT_H_

@@ -1,0 +1,80 @@
+// tidemarkd: reads the settings, runs the daemon until SIGTERM or SIGINT.
+//
+// Exit status: 0 done, 1 the daemon could not start, 2 the settings are wrong.
+#include <signal.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+
+#include "server/config/config.h"
+#include "server/daemon/daemon.h"
+#include "server/telemetry/log.h"
+
+namespace tidemark::server {
+namespace {
+
+constexpr std::time_t kTickSeconds = 5;
+
+int Main(int argc, char** argv) {
+  const EnvLookup env = [](const char* name) -> const char* { return std::getenv(name); };
+  const absl::StatusOr<ParsedArgs> args = ParseCommandLine(argc, argv, env);
+  if (!args.ok()) {
+    std::cerr << args.status().message() << "\n";
+    return 2;
+  }
+  if (args->action == ParsedArgs::Action::kPrintAndExit) {
+    std::cout << args->text;
+    return args->exit_code;
+  }
+  SetUpLog(ParseLogLevel(args->config.log.level).value_or(LogLevel::kInfo),
+           ParseLogFormat(args->config.log.format).value_or(LogFormat::kText));
+
+  // Blocked before any thread starts, so that every thread inherits it and only sigtimedwait sees
+  // these signals.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  const auto reread = [argc, argv, env]() -> absl::StatusOr<Config> {
+    absl::StatusOr<ParsedArgs> again = ParseCommandLine(argc, argv, env);
+    if (!again.ok()) return again.status();
+    return std::move(again->config);
+  };
+  const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(args->config, reread);
+  if (!daemon.ok()) {
+    std::cerr << "tidemarkd: " << daemon.status().message() << "\n";
+    return 1;
+  }
+  if (const std::string& path = args->config.daemon.ports_file; !path.empty()) {
+    if (const absl::Status status = WritePortsFile(path, (*daemon)->endpoints()); !status.ok()) {
+      std::cerr << "tidemarkd: " << status.message() << "\n";
+      return 1;
+    }
+  }
+  Log(LogLevel::kInfo, "ready");
+
+  while (true) {
+    const timespec tick{kTickSeconds, 0};
+    const int number = sigtimedwait(&signals, nullptr, &tick);
+    if (number == SIGHUP) {
+      // A refused reload is logged there and changes nothing.
+      (*daemon)->Reload().IgnoreError();
+    } else if (number == SIGTERM || number == SIGINT) {
+      Log(LogLevel::kInfo, "shutting down", {{"signal", number == SIGTERM ? "TERM" : "INT"}});
+      // A second signal ends the process at once.
+      pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+      (*daemon)->Shutdown();
+      return 0;
+    } else if (number < 0) {
+      (*daemon)->Tick();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::server
+
+int main(int argc, char** argv) { return tidemark::server::Main(argc, argv); }
