@@ -6,6 +6,7 @@ namespace tidemark {
 
 template <class Key>
 void MergeEqualLengths(const Key* a, const Key* b, std::size_t n, Key* out) {
+  if (n == 0) return;
   std::size_t front_a = 0, front_b = 0;  // front_a + front_b == step
   std::ptrdiff_t back_a = static_cast<std::ptrdiff_t>(n) - 1;
   std::ptrdiff_t back_b = back_a;
