@@ -40,8 +40,8 @@
 // 1/(2m). Phase t (m = m0 * 2^t samples) may spend 2*eps * 2^-(t+2) (phase 0: three quarters of
 // 2*eps, less the eps/4 of the sampling), which is at least 4 levels in each phase and 10 in phase
 // 0: a bucket of 2^b values holds O(2^((b - b0)/4) / eps) samples, constant over the first ten
-// doublings. Steeper and flatter series were tried (shares of 0.25 to 0.5, ratios of 0.5 to 0.85,
-// m0 of 2/eps and 4/eps): this one holds the fewest samples from 10^8 to 10^10 values.
+// doublings. Of the series tried (first shares of 0.25 to 0.5, ratios of 0.5 to 0.85, m0 of 2/eps
+// and 4/eps) this one holds the fewest samples at eps = 0.1 % from 2^30 to 2^34 values.
 //
 // What an answer is worth. Take all samples of all B buckets in one order. Of neighbours x, y in
 // it, the lower rank bound of x and the upper one of y are sums over the buckets and differ by at
