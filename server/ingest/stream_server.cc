@@ -172,10 +172,10 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   // One message a second about accepting.
   struct AcceptLog {
     RecordedTime next = INT64_MIN;
-    void Report(const LogFn& log, RecordedTime time, const std::string& message) {
-      if (!log || time < next) return;
+    void Report(const LogFn& write, RecordedTime time, const std::string& message) {
+      if (!write || time < next) return;
       next = time + LimitedLog::kIntervalMicros;
-      log(IngestLogLevel::kWarning, message);
+      write(IngestLogLevel::kWarning, message);
     }
   };
 
