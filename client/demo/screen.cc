@@ -54,7 +54,11 @@ std::string Clock(double seconds) {
 }  // namespace
 
 std::string ShowPlaces(const View& view) {
-  Table table({"sorter", view.info.sorter.active + ": " + view.info.sorter.reason}, {false, false});
+  // The reason may already begin with the sorter's name.
+  const client::SorterInfo& sorter = view.info.sorter;
+  const bool named = sorter.reason.starts_with(sorter.active + ":");
+  Table table({"sorter", named ? sorter.reason : sorter.active + ": " + sorter.reason},
+              {false, false});
   table.Add({"grpc", view.server});
   const std::string http = "http://" + view.http;
   table.Add({"metrics", view.http.empty() ? "unknown: give --http HOST:PORT" : http + "/metrics"});
