@@ -23,24 +23,46 @@ std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+std::uint64_t LoadWord(const char* p) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
 // Only places entries in the table, whose keys are compared in full: never in an answer, never
 // stored. Seeded so that a sender cannot know which names collide.
 std::uint64_t HashBytes(std::string_view text, std::uint64_t hash) {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
   const char* p = text.data();
   std::size_t left = text.size();
+  hash ^= text.size() * kOdd;
+  while (left > sizeof(std::uint64_t)) {
+    hash = Mix(hash ^ LoadWord(p), kOdd);
+    p += sizeof(std::uint64_t);
+    left -= sizeof(std::uint64_t);
+  }
+  if (text.size() >= sizeof(std::uint64_t)) {
+    // The last eight bytes, some of them for the second time.
+    return Mix(hash ^ LoadWord(p + left - sizeof(std::uint64_t)), kOdd);
+  }
   std::uint64_t word = 0;
-  while (left >= sizeof word) {
-    std::memcpy(&word, p, sizeof word);
-    hash = Mix(hash ^ word, kOdd);
-    p += sizeof word;
-    left -= sizeof word;
+  for (std::size_t i = 0; i < left; ++i) word = (word << 8) | static_cast<unsigned char>(p[i]);
+  return Mix(hash ^ word, kOdd);
+}
+
+// memcmp for names, which are short: without the call, eight bytes at a time.
+bool SameBytes(const char* a, const char* b, std::size_t bytes) {
+  if (bytes < sizeof(std::uint64_t)) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
   }
-  word = 0;
-  for (std::size_t i = 0; i < left; ++i) {
-    word = (word << 8) | static_cast<unsigned char>(p[i]);
+  const std::size_t last = bytes - sizeof(std::uint64_t);
+  for (std::size_t i = 0; i < last; i += sizeof(std::uint64_t)) {
+    if (LoadWord(a + i) != LoadWord(b + i)) return false;
   }
-  return Mix(hash ^ word ^ (text.size() << 56), kOdd);
+  return LoadWord(a + last) == LoadWord(b + last);
 }
 
 // The `reason` of a batch that the sink refused.
@@ -57,22 +79,6 @@ std::string_view Reason(const absl::Status& status, bool opening) {
       return "shutting_down";
     default:
       return opening ? "bad_name" : "bad_value";
-  }
-}
-
-// Puts items of one chunk in the order of their owners: offsets from `touched`, then one pass.
-template <typename T, typename Entries>
-void Group(const std::vector<std::uint32_t>& touched, const std::vector<std::uint32_t>& owners,
-           const std::vector<T>& from, Entries& entries, std::vector<T>& to) {
-  std::uint32_t begin = 0;
-  for (const std::uint32_t index : touched) {
-    entries[index].begin = begin;
-    begin += std::exchange(entries[index].values, 0);
-  }
-  to.resize(from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    auto& entry = entries[owners[i]];
-    to[entry.begin + entry.values++] = from[i];
   }
 }
 
@@ -136,8 +142,7 @@ bool StatsdBatcher::AddGroup(const StatsdLine& line, const StatsdGroup& group, R
   switch (group.kind) {
     case StatsdKind::kSet:
       if (entry.values++ == 0) items_touched_.push_back(index);
-      item_owners_.push_back(index);
-      items_.push_back(group.values);
+      items_.push_back({group.values, index});
       return true;
     case StatsdKind::kCounter:
       ForEachNumber(group,
@@ -172,8 +177,7 @@ bool StatsdBatcher::AddGroup(const StatsdLine& line, const StatsdGroup& group, R
 
 void StatsdBatcher::Push(std::uint32_t entry, double value) {
   if (entries_[entry].values++ == 0) touched_.push_back(entry);
-  owners_.push_back(entry);
-  values_.push_back(value);
+  values_.push_back({value, entry});
 }
 
 GaugeCell* StatsdBatcher::Gauge(Entry& entry) {
@@ -186,15 +190,6 @@ GaugeCell* StatsdBatcher::Gauge(Entry& entry) {
   return entry.gauge.get();
 }
 
-bool StatsdBatcher::Matches(const Entry& entry, std::uint64_t hash, std::string_view name,
-                            std::string_view tags, bool set) const {
-  return entry.hash == hash && entry.name_bytes == name.size() &&
-         entry.key.size() == name.size() + tags.size() && entry.set == set &&
-         std::memcmp(entry.key.data(), name.data(), name.size()) == 0 &&
-         (tags.empty() ||
-          std::memcmp(entry.key.data() + name.size(), tags.data(), tags.size()) == 0);
-}
-
 std::uint32_t StatsdBatcher::FindEntry(std::string_view name, std::string_view tags, bool set,
                                        RecordedTime now) {
   std::uint64_t hash = HashBytes(name, seed_ + (set ? 1 : 0));
@@ -203,7 +198,12 @@ std::uint32_t StatsdBatcher::FindEntry(std::string_view name, std::string_view t
     for (std::size_t slot = hash & (table_.size() - 1); table_[slot] != 0;
          slot = (slot + 1) & (table_.size() - 1)) {
       Entry& entry = entries_[table_[slot] - 1];
-      if (!Matches(entry, hash, name, tags, set)) continue;
+      if (entry.hash != hash || entry.name_bytes != name.size() ||
+          entry.key.size() != name.size() + tags.size() || entry.set != set ||
+          !SameBytes(entry.key.data(), name.data(), name.size()) ||
+          !SameBytes(entry.key.data() + name.size(), tags.data(), tags.size())) {
+        continue;
+      }
       // A clock set back must not postpone the next try for long.
       if (!entry.stream && (now >= entry.retry_at || entry.retry_at > now + kRetryMicros)) {
         Open(entry, now);
@@ -221,7 +221,7 @@ std::uint32_t StatsdBatcher::FindEntry(std::string_view name, std::string_view t
   entry.hash = hash;
   entry.key.reserve(name.size() + tags.size());
   entry.key.append(name).append(tags);
-  entry.name_bytes = name.size();
+  entry.name_bytes = static_cast<std::uint32_t>(name.size());
   entry.set = set;
   Open(entry, now);
   std::size_t slot = hash & (table_.size() - 1);
@@ -272,9 +272,24 @@ void StatsdBatcher::Flush(RecordedTime now) {
   }
 }
 
+// Puts what one chunk brought in the order of its owners: offsets from `touched`, then one pass.
+void StatsdBatcher::Group(const std::vector<std::uint32_t>& touched, std::vector<Entry>& entries,
+                          const auto& from, auto& to) {
+  std::uint32_t begin = 0;
+  for (const std::uint32_t index : touched) {
+    entries[index].begin = begin;
+    begin += std::exchange(entries[index].values, 0);
+  }
+  to.resize(from.size());
+  for (const auto& [what, owner] : from) {
+    Entry& entry = entries[owner];
+    to[entry.begin + entry.values++] = what;
+  }
+}
+
 void StatsdBatcher::FlushNumbers(RecordedTime now) {
   if (values_.empty()) return;
-  Group(touched_, owners_, values_, entries_, grouped_);
+  Group(touched_, entries_, values_, grouped_);
   for (const std::uint32_t index : touched_) {
     Entry& entry = entries_[index];
     const std::span<const double> values =
@@ -283,13 +298,12 @@ void StatsdBatcher::FlushNumbers(RecordedTime now) {
              [&] { return sink_.AppendNumbers(entry.stream, values, now); });
   }
   touched_.clear();
-  owners_.clear();
   values_.clear();
 }
 
 void StatsdBatcher::FlushItems(RecordedTime now) {
   if (items_.empty()) return;
-  Group(items_touched_, item_owners_, items_, entries_, grouped_items_);
+  Group(items_touched_, entries_, items_, grouped_items_);
   for (const std::uint32_t index : items_touched_) {
     Entry& entry = entries_[index];
     const std::span<const std::string_view> items =
@@ -298,7 +312,6 @@ void StatsdBatcher::FlushItems(RecordedTime now) {
              [&] { return sink_.AppendStrings(entry.stream, items, now); });
   }
   items_touched_.clear();
-  item_owners_.clear();
   items_.clear();
   grouped_items_.clear();
 }

@@ -61,16 +61,18 @@ class StatsdBatcher {
  private:
   // A stream under the very bytes by which the sender calls it.
   struct Entry {
+    // Touched by every line.
     std::uint64_t hash = 0;
     std::string key;  // name, then tags
-    std::size_t name_bytes = 0;
+    std::uint32_t name_bytes = 0;
+    std::uint32_t values = 0;  // of this chunk
+    std::uint32_t begin = 0;   // where they begin in grouped_
     bool set = false;
     StreamHandle stream;               // none: `refusal` says why
-    std::string_view refusal;          // a reason of tidemark_ingest_refused_total
-    RecordedTime retry_at = 0;         // when to try to open it again
     std::shared_ptr<GaugeCell> gauge;  // once it was sent a gauge
-    std::uint32_t values = 0;          // of this chunk
-    std::uint32_t begin = 0;           // where they begin in grouped_
+    // Touched when it cannot be opened.
+    std::string_view refusal;   // a reason of tidemark_ingest_refused_total
+    RecordedTime retry_at = 0;  // when to try to open it again
   };
 
   void AddLine(std::string_view line, RecordedTime now);
@@ -78,6 +80,14 @@ class StatsdBatcher {
   std::uint32_t FindEntry(std::string_view name, std::string_view tags, bool set, RecordedTime now);
   bool Matches(const Entry& entry, std::uint64_t hash, std::string_view name, std::string_view tags,
                bool set) const;
+  // A value or an item, and the entry whose it is.
+  template <typename T>
+  struct Owned {
+    T what;
+    std::uint32_t owner;
+  };
+  static void Group(const std::vector<std::uint32_t>& touched, std::vector<Entry>& entries,
+                    const auto& from, auto& to);
   void Open(Entry& entry, RecordedTime now);
   void GrowTable();
   GaugeCell* Gauge(Entry& entry);
@@ -104,12 +114,10 @@ class StatsdBatcher {
 
   // Of this chunk.
   std::vector<std::uint32_t> touched_;  // entries with values, in the order of their first
-  std::vector<std::uint32_t> owners_;   // the entry of each value
-  std::vector<double> values_;
+  std::vector<Owned<double>> values_;
   std::vector<double> grouped_;
   std::vector<std::uint32_t> items_touched_;
-  std::vector<std::uint32_t> item_owners_;
-  std::vector<std::string_view> items_;
+  std::vector<Owned<std::string_view>> items_;
   std::vector<std::string_view> grouped_items_;
   std::array<std::uint64_t, kStatsdKinds> lines_{};
   std::uint64_t fields_ignored_ = 0;
