@@ -1,0 +1,143 @@
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "client/client.h"
+#include "tests/bench/service_bench_daemon.h"
+#include "tests/bench/service_bench_sections.h"
+#include "tests/bench/service_bench_tcp.h"
+
+namespace tidemark::bench {
+namespace {
+
+constexpr double kQueriesPerSecond = 500;
+// One query outstanding each; with four a query may take 8 ms before the next one of its thread is
+// late.
+constexpr int kThreads = 4;
+constexpr std::size_t kFrame = 65536;
+
+struct Sample {
+  double call_us = 0;     // from the call to its return
+  double overdue_us = 0;  // from when the query was due to its return: a late start counts
+};
+
+// Queries at absolute times, whatever the answers before them took (no coordinated omission).
+std::vector<Sample> AskPaced(client::Client& client, const std::string& stream,
+                             const Options& options) {
+  const auto interval = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(1 / kQueriesPerSecond));
+  const auto queries = static_cast<int>(options.seconds * kQueriesPerSecond);
+  const Clock::time_point start = Clock::now() + interval;
+  std::vector<std::vector<Sample>> samples(kThreads);
+  std::vector<std::string> errors(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const auto at = static_cast<std::size_t>(thread);
+      try {
+        for (int query = thread; query < queries; query += kThreads) {
+          const Clock::time_point due = start + query * interval;
+          std::this_thread::sleep_until(due);
+          const Clock::time_point asked = Clock::now();
+          if (client.Quantiles(stream, {0.5, 0.99}).answers.size() != 2) {
+            throw std::runtime_error("an answer without quantiles");
+          }
+          samples[at].push_back({1e6 * SecondsSince(asked), 1e6 * SecondsSince(due)});
+        }
+      } catch (const std::exception& error) {
+        errors[at] = error.what();
+      }
+    });
+  }
+  std::vector<Sample> all;
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
+    threads[thread].join();
+    if (!errors[thread].empty()) throw std::runtime_error(errors[thread]);
+    all.insert(all.end(), samples[thread].begin(), samples[thread].end());
+  }
+  return all;
+}
+
+void Record(Section& section, const std::string& when, const std::vector<Sample>& samples) {
+  std::vector<double> calls;
+  std::vector<double> overdue;
+  for (const Sample& sample : samples) {
+    calls.push_back(sample.call_us);
+    overdue.push_back(sample.overdue_us);
+  }
+  section.Add(when + ", p50", "µs", Quantile(calls, 0.5));
+  section.Add(when + ", p99", "µs", Quantile(calls, 0.99));
+  section.Add(when + ", p99 from when it was due", "µs", Quantile(overdue, 0.99));
+}
+
+// Framed TCP as fast as the daemon takes it, until destroyed.
+class FullIngest {
+ public:
+  FullIngest(std::uint16_t port, const std::string& stream)
+      : sender_(port, stream), thread_([this] { Run(); }) {}
+  ~FullIngest() {
+    stop_ = true;
+    thread_.join();
+  }
+  std::uint64_t sent() const { return sent_.load(); }
+
+ private:
+  void Run() {
+    while (!stop_) {
+      sender_.SendFrame(kFrame);
+      sent_ = sender_.sent();
+    }
+    sender_.Flush();
+  }
+
+  Sender sender_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> sent_{0};
+  std::thread thread_;
+};
+
+}  // namespace
+
+Section Latency(const Options& options) {
+  Section section("Query latency, 500 a second");
+  const Daemon daemon(options.tidemarkd, options.daemon_flags);
+  client::Client client({.server = daemon.grpc_address()});
+  const std::string quiet = "quiet";
+  const std::string loaded = "loaded";
+  {
+    Sender sender(daemon.tcp(), quiet);
+    sender.SendFrame(100);
+    sender.Flush();
+    Sender other(daemon.tcp(), loaded);
+    for (int i = 0; i < 64; ++i) other.SendFrame(kFrame);
+    other.Flush();
+  }
+  AskPaced(client, quiet, Options{.seconds = 0.2});  // connects, warms up
+
+  const std::string of_quiet = "a stream of 100 values";
+  const std::string of_loaded = "the stream that is fed";
+  for (int round = 0; round < options.rounds; ++round) {
+    Record(section, of_quiet + ", idle", AskPaced(client, quiet, options));
+    Record(section, of_loaded + ", idle", AskPaced(client, loaded, options));
+    const FullIngest ingest(daemon.tcp(), loaded);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const Clock::time_point start = Clock::now();
+    const std::uint64_t before = ingest.sent();
+    Record(section, of_quiet + ", ingest full", AskPaced(client, quiet, options));
+    Record(section, of_loaded + ", ingest full", AskPaced(client, loaded, options));
+    section.Add("ingest meanwhile", "M values/s",
+                static_cast<double>(ingest.sent() - before) / SecondsSince(start) / 1e6);
+    section.Add("values in the stream that is fed", "M",
+                static_cast<double>(client.DescribeStream(loaded).count) / 1e6);
+  }
+  for (const std::string& stream : {of_quiet, of_loaded}) {
+    section.AddRatio(stream + ", p50: full / idle", stream + ", ingest full, p50",
+                     stream + ", idle, p50", "");
+    section.AddRatio(stream + ", p99: full / idle", stream + ", ingest full, p99",
+                     stream + ", idle, p99", "at most 3");
+  }
+  return section;
+}
+
+}  // namespace tidemark::bench
