@@ -375,7 +375,12 @@ int Command::Run(const std::vector<std::string>& arguments) {
     app_.exit(success, environment_.out, environment_.err);
     return kDone;
   } catch (const CLI::ParseError& error) {
-    environment_.err << "tidemark: " << ShowMinus(error.what())
+    // CLI11 says only that a subcommand is missing.
+    const std::vector<std::string> left = app_.remaining();
+    const bool unknown = app_.get_subcommands().empty() && !left.empty() && left[0][0] != '-';
+    const std::string what =
+        unknown ? "unknown command \"" + left[0] + "\"" : ShowMinus(error.what());
+    environment_.err << "tidemark: " << what
                      << "\nSee tidemark --help, or tidemark COMMAND --help.\n";
     return kUsage;
   }
