@@ -29,6 +29,9 @@ constexpr int kClientPingMs = 10'000;
 // A dead peer of a long subscription is found out after this and kPingTimeoutMs.
 constexpr int kServerPingMs = 60'000;
 constexpr int kPingTimeoutMs = 20'000;
+// At shutdown: how often open calls are counted, and the time for the last answers to leave.
+constexpr std::chrono::milliseconds kCallsPoll{5};
+constexpr std::chrono::milliseconds kLastWrites{200};
 
 // gRPC says only that it could not listen. Binding once beforehand tells why.
 absl::Status CheckAddress(const HostPort& address) {
@@ -116,12 +119,22 @@ absl::Status GrpcFront::Start() {
 std::uint16_t GrpcFront::port() const { return static_cast<std::uint16_t>(parts_->port); }
 
 void GrpcFront::SetServing(bool serving) {
+  if (!parts_->server) return;  // it could not listen
   parts_->server->GetHealthCheckService()->SetServingStatus(serving);
 }
 
 void GrpcFront::Stop(std::chrono::milliseconds deadline) {
   if (parts_->server) {
-    parts_->server->Shutdown(std::chrono::system_clock::now() + deadline);
+    const auto now = [] { return std::chrono::system_clock::now(); };
+    const auto end = now() + deadline;
+    parts_->ingest.RefuseCalls();
+    parts_->queries.EndSubscriptions();
+    while (now() < end && (parts_->ingest.calls() > 0 || parts_->queries.running() > 0)) {
+      std::this_thread::sleep_for(kCallsPoll);
+    }
+    // Shutdown waits for connections too, not only for calls, and a client that has nothing to do
+    // may take seconds to close its own (gRPC's C++ clients look every 5 s).
+    parts_->server->Shutdown(std::min(end, now() + kLastWrites));
     parts_->server.reset();
   }
   parts_->executor.Stop();

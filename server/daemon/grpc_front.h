@@ -32,7 +32,8 @@ class GrpcFront {
   std::uint16_t port() const;
   /// What grpc.health.v1 answers.
   void SetServing(bool serving);
-  /// Ends new calls at once and those under way at the deadline at the latest.
+  /// Ends subscriptions and new pushes at once with UNAVAILABLE, calls under way at the deadline at
+  /// the latest. Idle connections do not hold it up.
   void Stop(std::chrono::milliseconds deadline);
 
  private:

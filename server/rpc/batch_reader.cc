@@ -1,5 +1,6 @@
 #include "server/rpc/batch_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -44,7 +45,36 @@ std::span<const std::byte> BytesOf(const Repeated& values) {
           static_cast<std::size_t>(values.size()) * sizeof(*values.data())};
 }
 
-}  // namespace
+// Values that a batch holds; at least 1, so that an empty or malformed one counts.
+double ValuesOf(const v1::Batch& batch) {
+  const auto count = [&batch]() -> std::size_t {
+    switch (batch.values_case()) {
+      case v1::Batch::kFloat64:
+        return static_cast<std::size_t>(batch.float64().values_size());
+      case v1::Batch::kFloat32:
+        return static_cast<std::size_t>(batch.float32().values_size());
+      case v1::Batch::kInt64:
+        return static_cast<std::size_t>(batch.int64().values_size());
+      case v1::Batch::kUint64:
+        return static_cast<std::size_t>(batch.uint64().values_size());
+      case v1::Batch::kUint32:
+        return static_cast<std::size_t>(batch.uint32().values_size());
+      case v1::Batch::kIpv4:
+        return static_cast<std::size_t>(batch.ipv4().values_size());
+      case v1::Batch::kString:
+        return static_cast<std::size_t>(batch.string().values_size());
+      case v1::Batch::kPacked: {
+        const auto type = ValueTypeFromNumber(static_cast<std::uint32_t>(batch.type()));
+        const std::size_t bytes = type ? PackedBytes(*type) : 0;
+        return batch.packed().size() / (bytes > 0 ? bytes : sizeof(double));
+      }
+      case v1::Batch::VALUES_NOT_SET:
+        break;
+    }
+    return 0;
+  }();
+  return static_cast<double>(std::max<std::size_t>(1, count));
+}
 
 std::string_view RefusalReason(const absl::Status& status) {
   switch (status.code()) {
@@ -59,7 +89,9 @@ std::string_view RefusalReason(const absl::Status& status) {
   }
 }
 
-absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen) {
+}  // namespace
+
+absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, bool& bad_name) {
   const absl::StatusOr<std::optional<ValueType>> declared = FromProto(batch.type());
   if (!declared.ok()) return declared.status();
   const std::optional<ValueType> own = OwnType(batch);
@@ -69,13 +101,17 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen) {
   }
   const std::optional<ValueType> type = own ? own : *declared;
   if (batch.stream().empty() && name_.empty()) {
+    bad_name = true;
     return absl::InvalidArgumentError("the first batch of a call must name its stream");
   }
   const bool same = batch.stream().empty() || batch.stream() == name_;
   if (!same || !stream_ || reopen) {
     const std::string& name = batch.stream().empty() ? name_ : batch.stream();
     absl::StatusOr<StreamHandle> stream = sink_.Open(name, type);
-    if (!stream.ok()) return stream.status();
+    if (!stream.ok()) {
+      bad_name = absl::IsInvalidArgument(stream.status());
+      return stream.status();
+    }
     if (!same) name_ = name;
     stream_ = *std::move(stream);
     return absl::OkStatus();
@@ -117,8 +153,9 @@ AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time
 
 AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
   AppendResult result;
+  bool bad_name = false;
   for (const bool reopen : {false, true}) {
-    result = AppendResult{.status = SelectStream(batch, reopen)};
+    result = AppendResult{.status = SelectStream(batch, reopen, bad_name)};
     if (!result.status.ok()) break;
     result = AppendValues(batch, time);
     if (result.status.code() != absl::StatusCode::kNotFound) break;
@@ -132,7 +169,8 @@ AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
       metrics_.Refused(Source::kGrpc, "nan").Increment(static_cast<double>(result.refused));
     }
   } else {
-    metrics_.Refused(Source::kGrpc, RefusalReason(result.status)).Increment();
+    metrics_.Refused(Source::kGrpc, bad_name ? "bad_name" : RefusalReason(result.status))
+        .Increment(ValuesOf(batch));
   }
   return result;
 }

@@ -19,7 +19,7 @@ class BatchReader {
   AppendResult Append(const v1::Batch& batch, RecordedTime time);
 
  private:
-  absl::Status SelectStream(const v1::Batch& batch, bool reopen);
+  absl::Status SelectStream(const v1::Batch& batch, bool reopen, bool& bad_name);
   AppendResult AppendValues(const v1::Batch& batch, RecordedTime time);
 
   IngestSink& sink_;
@@ -27,9 +27,6 @@ class BatchReader {
   std::string name_;
   StreamHandle stream_;
 };
-
-/// The reason label of tidemark_ingest_refused_total for a refused batch.
-std::string_view RefusalReason(const absl::Status& status);
 
 }  // namespace tidemark::server
 

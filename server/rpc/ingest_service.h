@@ -2,6 +2,8 @@
 #ifndef TIDEMARK_SERVER_RPC_INGEST_SERVICE_H_
 #define TIDEMARK_SERVER_RPC_INGEST_SERVICE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 
 #include "server/telemetry/metrics.h"
@@ -12,21 +14,33 @@ namespace tidemark::server {
 
 /// Backpressure: while the sink is saturated a call reads nothing more, and HTTP/2 flow control
 /// makes the sender wait. Thread: gRPC's.
-class IngestServiceImpl final : public v1::IngestService::CallbackService {
+///
+/// Messages are parsed here and not by gRPC, which would take one that it cannot parse for the end
+/// of the call, so that its values were lost without a word.
+class IngestServiceImpl final
+    : public v1::IngestService::WithRawCallbackMethod_Push<
+          v1::IngestService::WithRawCallbackMethod_PushAcknowledged<v1::IngestService::Service>> {
  public:
   using Clock = std::function<RecordedTime()>;
   IngestServiceImpl(IngestSink& sink, Metrics& metrics, Clock clock)
       : sink_(sink), metrics_(metrics), clock_(std::move(clock)) {}
 
-  grpc::ServerReadReactor<v1::PushRequest>* Push(grpc::CallbackServerContext* context,
-                                                 v1::PushResponse* response) override;
-  grpc::ServerBidiReactor<v1::PushAcknowledgedRequest, v1::PushAcknowledgedResponse>*
-  PushAcknowledged(grpc::CallbackServerContext* context) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* Push(grpc::CallbackServerContext* context,
+                                                  grpc::ByteBuffer* response) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* PushAcknowledged(
+      grpc::CallbackServerContext* context) override;
+
+  /// New calls end at once with UNAVAILABLE from now on. Thread: any.
+  void RefuseCalls() { refusing_ = true; }
+  /// Calls that live.
+  std::uint64_t calls() const { return calls_; }
 
  private:
   IngestSink& sink_;
   Metrics& metrics_;
   const Clock clock_;
+  std::atomic<bool> refusing_{false};
+  std::atomic<std::uint64_t> calls_{0};
 };
 
 }  // namespace tidemark::server

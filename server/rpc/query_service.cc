@@ -32,7 +32,9 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Run(grpc::CallbackServerContext* con
       metrics_.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
     }
     reactor->Finish(ToGrpc(status));
+    running_.fetch_sub(1);
   };
+  running_.fetch_add(1);
   const auto begun = std::chrono::steady_clock::now();
   const bool posted = executor_.Post([this, context, finish, begun, method, compute] {
     if (context->IsCancelled()) {
@@ -90,9 +92,14 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Counts(grpc::CallbackServerContext* 
   });
 }
 
+void QueryServiceImpl::EndSubscriptions() {
+  open_subscriptions_.EndAll(absl::UnavailableError("the server is shutting down"));
+}
+
 grpc::ServerWriteReactor<v1::WatchResponse>* QueryServiceImpl::Watch(
     grpc::CallbackServerContext* /*context*/, const v1::WatchRequest* request) {
-  WatchReactor::Environment environment{engine_, executor_, metrics_, clock_, subscriptions_};
+  WatchReactor::Environment environment{engine_, executor_,      metrics_,
+                                        clock_,  subscriptions_, open_subscriptions_};
   if (subscriptions_.fetch_add(1) >= subscriptions_max_) {
     return WatchReactor::Refuse(
         environment, absl::ResourceExhaustedError(

@@ -9,6 +9,7 @@
 
 #include "server/query/query_engine.h"
 #include "server/rpc/executor.h"
+#include "server/rpc/watch_reactor.h"
 #include "server/telemetry/metrics.h"
 #include "tidemark/v1/query.grpc.pb.h"
 
@@ -46,6 +47,11 @@ class QueryServiceImpl final : public v1::QueryService::CallbackService {
   grpc::ServerWriteReactor<v1::WatchResponse>* Watch(grpc::CallbackServerContext* context,
                                                      const v1::WatchRequest* request) override;
 
+  /// Ends every subscription with UNAVAILABLE, later ones at once.
+  void EndSubscriptions();
+  /// Calls with one answer that have not been answered yet.
+  std::uint64_t running() const { return running_; }
+
  private:
   template <class Compute>
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
@@ -57,6 +63,8 @@ class QueryServiceImpl final : public v1::QueryService::CallbackService {
   const std::uint64_t subscriptions_max_;
   const std::function<std::int64_t()> clock_;
   std::atomic<std::uint64_t> subscriptions_{0};
+  std::atomic<std::uint64_t> running_{0};
+  OpenSubscriptions open_subscriptions_;
 };
 
 }  // namespace tidemark::server

@@ -3,12 +3,37 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "server/rpc/convert.h"
 #include "server/rpc/query_calls.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
+
+bool OpenSubscriptions::Add(const std::shared_ptr<WatchReactor>& subscription) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) open_.emplace(subscription.get(), subscription);
+  return !ended_;
+}
+
+void OpenSubscriptions::Remove(const WatchReactor* subscription) {
+  const std::lock_guard lock(mutex_);
+  open_.erase(subscription);
+}
+
+void OpenSubscriptions::EndAll(const absl::Status& status) {
+  std::vector<std::shared_ptr<WatchReactor>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    for (const auto& [key, subscription] : open_) {
+      if (auto one = subscription.lock()) open.push_back(std::move(one));
+    }
+  }
+  // Without the lock: an ended subscription removes itself.
+  for (const auto& one : open) one->Stop(status);
+}
 
 WatchReactor::WatchReactor(const Environment& environment, v1::WatchRequest request)
     : environment_(environment), request_(std::move(request)) {
@@ -19,7 +44,10 @@ WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::Watc
   const std::shared_ptr<WatchReactor> reactor(new WatchReactor(environment, request));
   reactor->self_ = reactor;
   reactor->next_look_ = std::chrono::system_clock::now();
-  if (const absl::Status status = reactor->ReadRequest(); !status.ok()) {
+  absl::Status status = reactor->ReadRequest();
+  if (!environment.open.Add(reactor))
+    status = absl::UnavailableError("the server is shutting down");
+  if (!status.ok()) {
     const std::lock_guard lock(reactor->mutex_);
     reactor->End(status);
   } else {
@@ -171,7 +199,13 @@ void WatchReactor::FinishIfIdle() {
   Finish(ToGrpc(*ended_));
 }
 
+void WatchReactor::Stop(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  End(status);
+}
+
 void WatchReactor::OnDone() {
+  environment_.open.Remove(this);
   environment_.metrics.subscribers().Decrement();
   environment_.subscriptions.fetch_sub(1);
   self_.reset();

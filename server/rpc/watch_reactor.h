@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,22 @@
 
 namespace tidemark::server {
 
+class WatchReactor;
+
+/// The subscriptions that live now, so that a shutdown can end them. Thread: any.
+class OpenSubscriptions {
+ public:
+  /// False after EndAll: the subscription must then end by itself.
+  bool Add(const std::shared_ptr<WatchReactor>& subscription);
+  void Remove(const WatchReactor* subscription);
+  void EndAll(const absl::Status& status);
+
+ private:
+  std::mutex mutex_;
+  std::map<const WatchReactor*, std::weak_ptr<WatchReactor>> open_;  // guarded by mutex_
+  bool ended_ = false;                                               // guarded by mutex_
+};
+
 /// Lifetime: keeps itself alive until gRPC calls OnDone and no alarm or task of its own is left.
 /// Thread: alarms, tasks and gRPC's callbacks come from any thread; mutex_ orders them.
 class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
@@ -38,6 +55,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
     Metrics& metrics;
     const std::function<std::int64_t()>& clock;
     std::atomic<std::uint64_t>& subscriptions;  ///< counts this one; taken back when it ends
+    OpenSubscriptions& open;
   };
 
   static constexpr auto kShortestInterval = std::chrono::milliseconds(10);
@@ -46,6 +64,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
   static WatchReactor* Begin(const Environment& environment, const v1::WatchRequest& request);
   /// A call that ends at once with `status`.
   static WatchReactor* Refuse(const Environment& environment, const absl::Status& status);
+
+  /// Ends it once the write that is under way is done.
+  void Stop(const absl::Status& status);
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
