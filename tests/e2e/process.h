@@ -1,0 +1,91 @@
+// Programs run by a test: started, watched, ended, none left behind.
+#ifndef TIDEMARK_TESTS_E2E_PROCESS_H_
+#define TIDEMARK_TESTS_E2E_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tidemark::test {
+
+/// Long enough for a machine that is busy with something else; a test that passes never waits so
+/// long.
+inline constexpr std::chrono::seconds kPatience{60};
+
+/// Asks `done` again and again until it says true or `patience` is over; what it said last.
+bool WaitUntil(const std::function<bool()>& done, std::chrono::milliseconds patience = kPatience);
+
+/// A new folder, removed with what it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file there; its path.
+  std::string Write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::string path_;
+};
+
+std::string ReadFile(const std::string& path);
+
+struct Launch {
+  std::string program;
+  std::vector<std::string> arguments;
+  /// Added to this process's environment, from which all TIDEMARK_ variables are taken out.
+  std::map<std::string, std::string> environment = {};
+  /// What it reads as standard input; unset: nothing.
+  std::optional<std::string> input = std::nullopt;
+  /// Reads this file as standard input, instead of `input`.
+  std::string input_path = "";
+};
+
+/// One child in a process group of its own. It dies with the thread that started it, and the
+/// destructor kills it and whatever it started.
+/// Thread: one. Errors: throws std::runtime_error if it cannot be started.
+class Process {
+ public:
+  explicit Process(const Launch& launch);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool running();
+  void Signal(int number);
+  /// Its exit status, 128 + the signal that ended it, or nullopt if it still runs after `patience`.
+  std::optional<int> Wait(std::chrono::milliseconds patience = kPatience);
+  /// Nothing of its process group is left. REQUIRES: Wait gave a status.
+  bool NothingLeft() const;
+
+  std::string out() const { return ReadFile(folder_ / "out"); }
+  std::string err() const { return ReadFile(folder_ / "err"); }
+
+ private:
+  TemporaryFolder folder_;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+struct Completed {
+  int status = -1;  ///< -1: it did not end in time and was killed
+  std::string out;
+  std::string err;
+};
+/// Runs a program to its end.
+Completed RunProgram(const Launch& launch);
+
+}  // namespace tidemark::test
+
+#endif  // TIDEMARK_TESTS_E2E_PROCESS_H_

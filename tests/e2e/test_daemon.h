@@ -1,0 +1,84 @@
+// A real tidemarkd on free ports, for one test or one suite.
+#ifndef TIDEMARK_TESTS_E2E_TEST_DAEMON_H_
+#define TIDEMARK_TESTS_E2E_TEST_DAEMON_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/client.h"
+#include "client/tcp_producer.h"
+#include "tests/e2e/process.h"
+
+namespace tidemark::test {
+
+struct HttpReply {
+  int code = 0;  ///< 0: no answer
+  std::string body;
+};
+/// One HTTP/1.1 request to 127.0.0.1; gives up after ten seconds.
+HttpReply Http(std::uint16_t port, const std::string& path, const std::string& method = "GET");
+
+/// A port that was free a moment ago.
+std::uint16_t FreePort();
+
+/// `more`, and unless given there: port 0 everywhere, and the shortest measuring of sorters.
+std::vector<std::string> DaemonFlags(const std::vector<std::string>& more = {});
+
+/// Starts in the constructor, ready when it returns. Stop, which the destructor calls, sends
+/// SIGTERM and expects exit status 0 and no process left. What it logged is printed if a test has
+/// failed. Thread: one, except address() and port(). Errors: throws std::runtime_error if it does
+/// not start.
+class TestDaemon {
+ public:
+  explicit TestDaemon(const std::vector<std::string>& flags = {},
+                      const std::map<std::string, std::string>& environment = {});
+  ~TestDaemon();
+
+  std::uint16_t port(const std::string& name) const { return ports_.at(name); }
+  std::string address(const std::string& name) const {
+    return "127.0.0.1:" + std::to_string(port(name));
+  }
+  /// Connected to it; the same one each time.
+  client::Client& client() { return *client_; }
+  std::unique_ptr<client::TcpProducer> Producer(client::TcpProducerOptions options = {}) const;
+  HttpReply Get(const std::string& path) const { return Http(port("http"), path); }
+
+  /// The value of a sample such as tidemark_ingest_refused_total{source="tcp",reason="nan"}, labels
+  /// in any order; 0 if there is none. Further labels of the sample do not matter, and samples that
+  /// differ in them are added.
+  double Metric(std::string_view sample) const;
+
+  Process& process() { return process_; }
+  /// Every line of its log; each must be a JSON object, or this throws.
+  std::vector<nlohmann::json> Log() const;
+  /// Resident memory, from /proc.
+  std::uint64_t RssBytes() const;
+
+  void Stop();
+
+ private:
+  TemporaryFolder folder_;
+  Process process_;
+  std::map<std::string, std::uint16_t> ports_;
+  std::unique_ptr<client::Client> client_;
+  bool stopped_ = false;
+};
+
+/// Runs `tidemark` against the daemon.
+Completed RunTidemark(const TestDaemon& daemon, std::vector<std::string> arguments,
+                      const std::optional<std::string>& input = std::nullopt);
+
+/// Such as "s7".
+std::string Numbered(std::string prefix, std::uint64_t number);
+
+/// One datagram to 127.0.0.1.
+void SendUdp(std::uint16_t port, const std::string& datagram);
+
+}  // namespace tidemark::test
+
+#endif  // TIDEMARK_TESTS_E2E_TEST_DAEMON_H_
