@@ -418,23 +418,29 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
         copy.Extend(open_.size());
       }
     }
-    if (pending_keys_ > 0 &&
-        (!rule.tolerates || !rule.tolerates(published_, open_.size(), pending_keys_))) {
-      // Everything accepted so far is in windows below `number` or in the copy. If later windows
-      // are published meanwhile they hold the copy's values too, and the copy is dropped: what is
-      // then covered is a longer prefix of the stream.
-      if (!window_published_.wait_until(lock, rule.deadline,
-                                        [&] { return published_windows_ >= number; })) {
-        return absl::DeadlineExceededError(
-            Concat("stream \"", Printable(name()), "\": ", pending_keys_,
-                   " values were still waiting to be sorted when the deadline passed"));
-      }
-      if (published_windows_ > number) {
-        copy = KeyBuffer<Key>();
-        view.open = std::make_shared<const KeyBuffer<Key>>();
-      }
+    // Everything accepted so far is published, in windows below `number`, or in the copy. Waits
+    // until the windows are published, or those that are not are few enough for the rule. If later
+    // windows are published meanwhile they hold the copy's values too, and the copy is dropped:
+    // what is then covered is a longer prefix of the stream.
+    const std::uint64_t covered = published_.count + pending_keys_;
+    const auto missing = [&] {
+      return covered > published_.count ? covered - published_.count : 0;
+    };
+    const std::uint64_t open_size = open_.size();
+    const auto enough = [&] {
+      return published_windows_ >= number ||
+             (rule.tolerates && rule.tolerates(published_, open_size, missing()));
+    };
+    if (!enough() && !window_published_.wait_until(lock, rule.deadline, enough)) {
+      return absl::DeadlineExceededError(
+          Concat("stream \"", Printable(name()), "\": ", missing(),
+                 " values were still waiting to be sorted when the deadline passed"));
+    }
+    if (published_windows_ > number) {
+      copy = KeyBuffer<Key>();
+      view.open = std::make_shared<const KeyBuffer<Key>>();
     } else {
-      view.unseen = pending_keys_;
+      view.unseen = missing();
     }
     view.summaries = published_;
   }

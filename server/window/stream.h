@@ -96,8 +96,8 @@ template <class Key>
 struct ViewRule {
   std::chrono::steady_clock::time_point deadline;
   /// True if an answer whose certificate is widened by `unseen` values is still within ε, given
-  /// `open` values that are seen. Then the view does not wait for the windows under way. Null:
-  /// wait.
+  /// `open` values that are seen. Asked again whenever a window is published: the view waits only
+  /// until it holds. Null: waits for every window under way.
   std::function<bool(const SummarySnapshot<Key>& summaries, std::uint64_t open,
                      std::uint64_t unseen)>
       tolerates;
