@@ -154,8 +154,12 @@ struct AcknowledgedCall final : PushCall {
     ++sent;
   }
   void ReadOne() {
+    if (!ReadIfAny()) Broken();
+  }
+  // False once the daemon sends no more.
+  bool ReadIfAny() {
     v1::PushAcknowledgedResponse response;
-    if (!io->Read(&response)) Broken();
+    if (!io->Read(&response)) return false;
     if (response.batch_id() != summary.batches + 1) {
       context.TryCancel();
       finished = true;
@@ -176,6 +180,7 @@ struct AcknowledgedCall final : PushCall {
       if (!first_refusal) first_refusal = Error(acknowledgement.code, acknowledgement.message);
     }
     if (options.on_acknowledgement) options.on_acknowledgement(acknowledgement);
+    return true;
   }
   AcknowledgedPushSummary Flush() {
     if (over) throw *over;
@@ -195,6 +200,10 @@ struct AcknowledgedCall final : PushCall {
     return summary;
   }
   [[noreturn]] void Broken() {
+    // Acknowledgements that arrived before the end are as good as others; and gRPC's Finish waits
+    // for ever while one is unread.
+    while (ReadIfAny()) {
+    }
     finished = true;
     const grpc::Status status = io->Finish();
     Fail(status.ok() ? EndedEarly() : connection->ToError(status));

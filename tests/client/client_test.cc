@@ -184,6 +184,24 @@ TEST(PushAcknowledged, BoundedNumberOfUnacknowledgedBatches) {
   EXPECT_EQ(pusher.Finish().accepted, 24u);
 }
 
+// The daemon ends the call while acknowledgements lie unread: they count, and nothing waits for
+// ever.
+TEST(PushAcknowledged, EndsWhileAcknowledgementsAreUnread) {
+  FakeServer server;
+  server.EndPushesAfter(3);
+  Client client(To(server));
+  AcknowledgedPushOptions options;
+  options.max_unacknowledged = 1'000'000;  // so that Write never reads
+  std::uint64_t acknowledged = 0;
+  options.on_acknowledgement = [&](const Acknowledgement&) { ++acknowledged; };
+  AcknowledgedPusher pusher = client.PushAcknowledged("s", options);
+  const Error error = Caught([&] {
+    while (true) pusher.Write(std::vector<double>{1});
+  });
+  EXPECT_EQ(error.code(), Code::kUnavailable) << error.what();
+  EXPECT_EQ(acknowledged, 3u);
+}
+
 TEST(Streams, CreateListDescribeDelete) {
   FakeServer server;
   Client client(To(server));

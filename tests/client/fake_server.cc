@@ -86,6 +86,7 @@ struct FakeServer::State {
   std::uint64_t refuse_number = 0;
   Status refusal;
   std::uint64_t hold = 0;
+  std::uint64_t end_after = 0;
   std::optional<std::uint64_t> end_watches_after;
   std::uint64_t open_watches = 0;
   bool stall = false;
@@ -302,9 +303,13 @@ class FakeIngest final : public v1::IngestService::Service {
       response.set_message(s.error_message());
       waiting.push_back(response);
       if (waiting.size() < state_->hold) continue;
+      const bool ends = request.batch_id() == state_->end_after;
       lock.unlock();
       for (const auto& r : waiting) io->Write(r);
       waiting.clear();
+      if (ends) {
+        return Status(grpc::StatusCode::UNAVAILABLE, "the fake ends it");
+      }
     }
     for (const auto& r : waiting) io->Write(r);
     return context->IsCancelled() ? Status::CANCELLED : Status::OK;
@@ -503,6 +508,10 @@ void FakeServer::RefuseBatch(std::uint64_t number, int code, const std::string& 
   const std::lock_guard lock(state_->mutex);
   state_->refuse_number = number;
   state_->refusal = Status(static_cast<StatusCode>(code), message);
+}
+void FakeServer::EndPushesAfter(std::uint64_t batches) {
+  const std::lock_guard lock(state_->mutex);
+  state_->end_after = batches;
 }
 void FakeServer::HoldAcknowledgements(std::uint64_t count) {
   const std::lock_guard lock(state_->mutex);

@@ -32,6 +32,8 @@ class FakeServer {
   /// Acknowledgements go out only once so many wait, or when the client sends nothing more. A
   /// client that keeps fewer batches unacknowledged would wait for ever.
   void HoldAcknowledgements(std::uint64_t count);
+  /// An acknowledged push is ended by the server with UNAVAILABLE after so many batches.
+  void EndPushesAfter(std::uint64_t batches);
   /// A watch is ended by the server with UNAVAILABLE after so many answers.
   void EndWatchesAfter(std::uint64_t answers);
   /// Watches that are open now.
