@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -108,14 +106,14 @@ TEST(Operations, MetricsPassPromtool) {
   EXPECT_THROW(daemon.client().Quantiles("nowhere", {0.5}), client::Error);
   const HttpReply metrics = daemon.Get("/metrics");
   ASSERT_EQ(metrics.code, 200);
-  const TemporaryFolder folder;
-  if (std::filesystem::exists("/usr/bin/promtool")) {
-    const Completed check = RunProgram(
-        {.program = "/usr/bin/promtool", .arguments = {"check", "metrics"}, .input = metrics.body});
+  const std::string promtool = FindProgram("promtool");
+  if (!promtool.empty()) {
+    const Completed check =
+        RunProgram({.program = promtool, .arguments = {"check", "metrics"}, .input = metrics.body});
     EXPECT_EQ(check.status, 0) << check.out << check.err;
     EXPECT_EQ(check.out + check.err, "") << "promtool has something to say";
   } else {
-    std::cout << "no /usr/bin/promtool: the metrics were not linted\n";
+    std::cout << "no promtool in PATH: the metrics were not linted\n";
   }
   EXPECT_EQ(daemon.Metric(R"(tidemark_ingest_values_total{source="grpc"})"), 100'000);
   EXPECT_EQ(daemon.Metric("tidemark_streams"), 1);
@@ -130,9 +128,9 @@ TEST(Operations, MetricsPassPromtool) {
 
 // Debian's Prometheus, with the scrape configuration that anybody would write.
 TEST(Operations, PrometheusScrapesTheRunningDaemon) {
-  if (!std::filesystem::exists("/usr/bin/prometheus")) {
-    GTEST_SKIP() << "no /usr/bin/prometheus: install Debian's package prometheus";
-  }
+  const std::string program = FindProgram("prometheus");
+  if (program.empty())
+    GTEST_SKIP() << "no prometheus in PATH: it is in Debian's package prometheus";
   TestDaemon daemon;
   EXPECT_EQ(Push(daemon.client(), "s", 12'345), 12'345u);
   const TemporaryFolder folder;
@@ -143,7 +141,7 @@ TEST(Operations, PrometheusScrapesTheRunningDaemon) {
       "  - targets: ['" +
           daemon.address("http") + "']\n");
   Process prometheus(
-      {.program = "/usr/bin/prometheus",
+      {.program = program,
        .arguments = {"--config.file=" + configuration, "--storage.tsdb.path=" + (folder / "data"),
                      "--web.listen-address=127.0.0.1:" + std::to_string(port),
                      "--log.level=warn"}});

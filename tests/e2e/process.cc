@@ -131,6 +131,16 @@ std::optional<int> Process::Wait(std::chrono::milliseconds patience) {
 
 bool Process::NothingLeft() const { return kill(-pid_, 0) != 0 && errno == ESRCH; }
 
+std::string FindProgram(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = folder + "/" + name;
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
 Completed RunProgram(const Launch& launch) {
   Process process(launch);
   const std::optional<int> status = process.Wait();

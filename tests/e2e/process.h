@@ -78,6 +78,9 @@ class Process {
   std::optional<int> status_;
 };
 
+/// The program of that name in PATH; "" if there is none.
+std::string FindProgram(const std::string& name);
+
 struct Completed {
   int status = -1;  ///< -1: it did not end in time and was killed
   std::string out;
