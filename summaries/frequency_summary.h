@@ -9,13 +9,13 @@
 // more has an entry. Exact (D = 0) up to 1/epsilon values. Deterministic, n not known in advance.
 // Not guaranteed: a bound relative to an item's own count.
 //
-// Source: paper 000 §5.1, Manku and Motwani's lossy counting (VLDB 2002) fed by sorted windows:
-// histogram, merge, compress. Where we deviate: windows may be of any length, not 1/epsilon; a new
-// entry gets delta = D of before its window, and entries with f + delta <= D(n) are dropped after
-// it, which is lossy counting's rule for a window that ends at n. The histogram is not made in
-// full: an item without an entry that comes c times in a window which raises D by k survives only
-// if c > k, so that only runs longer than k are looked for (sorted_runs.h), and known keys are
-// searched. The result is the same to the bit.
+// Source: Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005) §5.1, Manku and Motwani's lossy counting
+// (VLDB 2002) fed by sorted windows: histogram, merge, compress. Where we deviate: windows may be
+// of any length, not 1/epsilon; a new entry gets delta = D of before its window, and entries with f
+// + delta <= D(n) are dropped after it, which is lossy counting's rule for a window that ends at n.
+// The histogram is not made in full: an item without an entry that comes c times in a window which
+// raises D by k survives only if c > k, so that only runs longer than k are looked for
+// (sorted_runs.h), and known keys are searched. The result is the same to the bit.
 //
 // Proof. Dropped entries had f + delta <= D, so an absent item's true count is at most D at its
 // last drop, and D never falls; hence delta = D(before) is right for an item that comes (again).

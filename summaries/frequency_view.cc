@@ -62,6 +62,11 @@ double FrequencyView<Key>::MinimumSupport() const {
 }
 
 template <class Key>
+bool FrequencyView<Key>::Serves(double support) const {
+  return n_ == 0 || CeilFraction(support, n_) > absent_;
+}
+
+template <class Key>
 std::vector<ItemCount<Key>> FrequencyView<Key>::HeavyHitters(double support) const {
   if (!(support > 0 && support <= 1)) {
     throw std::invalid_argument("support is " + Digits(support) +
@@ -69,7 +74,7 @@ std::vector<ItemCount<Key>> FrequencyView<Key>::HeavyHitters(double support) con
   }
   if (n_ == 0) return {};
   const std::uint64_t wanted = CeilFraction(support, n_);
-  if (wanted <= absent_) {
+  if (!Serves(support)) {
     throw std::invalid_argument("support is " + Digits(support) + ", expected at least " +
                                 Digits(MinimumSupport()) + ": an item without an entry may have " +
                                 "come " + std::to_string(absent_) + " times in " +

@@ -47,6 +47,8 @@ class FrequencyView {
   /// Of any key, in the stream or not.
   ItemCount<Key> Count(Key key) const;
 
+  /// Whether every item with a true count of at least support * n is sure to be found.
+  bool Serves(double support) const;
   /// A support that can be served without a miss, the smallest that stands for a whole number of
   /// values: support * n must exceed D + unseen, which an item without an entry may have come. 0
   /// while the view is exact: any support above 0 is served. Above 1 if none can be.

@@ -1,10 +1,11 @@
 // How much a bucket of a quantile summary may forget, and when: the arithmetic of the error budget,
 // apart from the keys, so that a test can drive it to 2^62 values.
 //
-// Source: paper 000 §5.2, which runs Greenwald and Khanna's merge and prune (PODS 2004) on an
-// exponential histogram. The paper gives bucket b of a stream of known length n the error
-// eps/2 + eps*b / (log(eps*n) + 1). We do not know n, so the budget is spent in a series that never
-// exceeds it (below), and ranks are kept as an affine function of the position, not per entry.
+// Source: Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005) §5.2, which runs Greenwald and Khanna's
+// merge and prune (PODS 2004) on an exponential histogram. The paper gives bucket b of a stream of
+// known length n the error eps/2 + eps*b / (log(eps*n) + 1). We do not know n, so the budget is
+// spent in a series that never exceeds it (below), and ranks are kept as an affine function of the
+// position, not per entry.
 //
 // A bucket holds the samples x_1 <= … <= x_m of n = m*w values (w, m powers of two). Its shape
 // (w, m, E) states: x_i is an element whose rank r(x_i) in the bucket, in one fixed order of equal

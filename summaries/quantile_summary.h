@@ -9,9 +9,10 @@
 // tails (the bound is epsilon * n at p99.99 too, although minimum and maximum are exact); the same
 // answer for another division of the stream into windows.
 //
-// Source: paper 000 §5.2. Where we deviate: n is not known in advance (the error budget is a
-// series, not a share of log n); ranks are an affine function of the position, so that an entry is
-// a key alone; the minimum is kept apart instead of as the first entry of every bucket.
+// Source: Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005) §5.2. Where we deviate: n is not known in
+// advance (the error budget is a series, not a share of log n); ranks are an affine function of the
+// position, so that an entry is a key alone; the minimum is kept apart instead of as the first
+// entry of every bucket.
 //
 // Cost at epsilon = 0.1 %, windows of 2^18 u32 keys (summary_bench, one core of an AMD EPYC, AVX2
 // sort): AddWindow takes 3 to 4 % of the time of sort and AddWindow together (9 to 17 % in windows

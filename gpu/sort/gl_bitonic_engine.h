@@ -1,4 +1,5 @@
-// The improved bitonic network (paper 003) run by fragment programs: the GL side of gl-bitonic.
+// The improved bitonic network (Govindaraju et al. (Cache-Efficient Sorting, 2005)) run by fragment
+// programs: the GL side of gl-bitonic.
 #ifndef TIDEMARK_GPU_SORT_GL_BITONIC_ENGINE_H_
 #define TIDEMARK_GPU_SORT_GL_BITONIC_ENGINE_H_
 
@@ -25,9 +26,9 @@ struct Texels {
 };
 
 /// Sorts texels. Key i lies at x = i mod W, y = i / W of a texture with W = 2^ceil(k/2) columns.
-/// One draw call a step (paper 003, §4.2.2: few calls, no state changes that can be avoided), two
-/// textures that swap roles (§4.2.1); the rasteriser's own tiles give the locality for which the
-/// paper cuts its quads into tiles by hand.
+/// One draw call a step (Govindaraju et al. (Cache-Efficient Sorting, 2005), §4.2.2: few calls, no
+/// state changes that can be avoided), two textures that swap roles (§4.2.1); the rasteriser's own
+/// tiles give the locality for which the paper cuts its quads into tiles by hand.
 ///
 /// Deviation from the paper: no stencil and no MIN/MAX blending. One fragment program computes the
 /// minimum or the maximum from the texel's index, so that one triangle covers all regions of a step

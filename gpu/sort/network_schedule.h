@@ -1,5 +1,5 @@
-// The schedule of the improved bitonic network (paper 003, §4.1.1, §4.2 and figure 4) as plain
-// data.
+// The schedule of the improved bitonic network (Govindaraju et al. (Cache-Efficient Sorting, 2005),
+// §4.1.1, §4.2 and figure 4) as plain data.
 //
 // n = 2^k keys pass through k stages; stage s has s steps. A step compares key i with one partner:
 //

@@ -1,8 +1,9 @@
 // The one interface behind which every sorter of Tidemark stands.
 //
-// A request holds up to four windows, one for each channel of an RGBA texel (paper 000, §4: four
-// lists are sorted at once, one in each colour channel). A CPU sorter sorts them one by one; a GPU
-// sorter interleaves them. The result is the same to the bit: each channel ascending, unsigned.
+// A request holds up to four windows, one for each channel of an RGBA texel (Govindaraju,
+// Raghuvanshi, Manocha (SIGMOD 2005), §4: four lists are sorted at once, one in each colour
+// channel). A CPU sorter sorts them one by one; a GPU sorter interleaves them. The result is the
+// same to the bit: each channel ascending, unsigned.
 #ifndef TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
 #define TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
 

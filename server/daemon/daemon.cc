@@ -60,11 +60,15 @@ void LogSorterError(const std::string& error) {
   Log(LogLevel::kError, "a sorter failed; the CPU sorted the windows instead", {{"error", error}});
 }
 
-sort::SorterSelection SorterOf(const Config& config) {
+sort::SorterSelection SorterOf(const Config& config, Metrics& metrics) {
   sort::SorterOptions options;
   options.name = config.sort.sorter;
   options.allow_software_gl = config.sort.allow_software_gl;
   options.measure_budget_ms = static_cast<int>(config.sort.measure_budget_ms);
+  options.on_failure = [&metrics](const std::string& error) {
+    metrics.sorter_failures().Increment();
+    LogSorterError(error);
+  };
   sort::SorterSelection selection = sort::MakeSorter(options);
   Log(selection.report.gl.error.empty() || selection.report.requested == "auto" ? LogLevel::kInfo
                                                                                 : LogLevel::kWarn,
@@ -103,7 +107,7 @@ struct Daemon::Parts {
                    ? config.ingest.io_threads
                    : std::min<std::uint64_t>(kIoThreadsMax, static_cast<std::uint64_t>(Cores()))),
            "ingest"),
-        pipeline(PipelineOptionsOf(config), SorterOf(config), metrics, LogSorterError) {}
+        pipeline(PipelineOptionsOf(config), SorterOf(config, metrics), metrics, LogSorterError) {}
 
   absl::Status StartServers();
   void FillInfo(v1::GetInfoResponse& info) const;
@@ -116,7 +120,8 @@ struct Daemon::Parts {
   std::mutex reload_mutex;
   std::atomic<bool> ready{false};
   std::atomic<bool> stopping{false};
-  std::vector<Endpoint> endpoints;
+  mutable std::mutex endpoints_mutex;
+  std::vector<Endpoint> endpoints;  // guarded by endpoints_mutex once gRPC listens
 
   // In the order in which they depend on one another: destruction runs upwards.
   Metrics metrics;
@@ -144,12 +149,6 @@ absl::Status Daemon::Parts::StartServers() {
     if (absl::Status status = http->Start(); !status.ok()) return status;
     serve("http", *config.listen.http, http->address().port);
   }
-  if (config.listen.grpc) {
-    grpc.emplace(config, pipeline, metrics, Now,
-                 [this](v1::GetInfoResponse& info) { FillInfo(info); });
-    if (absl::Status status = grpc->Start(); !status.ok()) return status;
-    serve("grpc", *config.listen.grpc, grpc->port());
-  }
   if (config.listen.tcp) {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
@@ -166,11 +165,20 @@ absl::Status Daemon::Parts::StartServers() {
     if (absl::Status status = statsd->Start(); !status.ok()) return status;
     serve("statsd", *config.listen.statsd, statsd->port());
   }
+  // Last, so that its info call knows the others.
+  if (config.listen.grpc) {
+    grpc.emplace(config, pipeline, metrics, Now,
+                 [this](v1::GetInfoResponse& info) { FillInfo(info); });
+    if (absl::Status status = grpc->Start(); !status.ok()) return status;
+    const std::lock_guard lock(endpoints_mutex);
+    serve("grpc", *config.listen.grpc, grpc->port());
+  }
   return absl::OkStatus();
 }
 
 void Daemon::Parts::FillInfo(v1::GetInfoResponse& info) const {
   info.set_version(TIDEMARK_VERSION);
+  const std::lock_guard lock(endpoints_mutex);
   for (const Endpoint& endpoint : endpoints) {
     v1::Endpoint* one = info.add_endpoints();
     one->set_name(endpoint.name);

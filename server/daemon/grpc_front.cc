@@ -68,7 +68,7 @@ struct GrpcFront::Parts {
         executor(
             static_cast<int>(std::max(kQueryThreadsMin, 2 * std::thread::hardware_concurrency())),
             kQueryQueueMax, metrics),
-        ingest(pipeline, metrics, clock),
+        ingest(pipeline, metrics, config_in.limits.max_connections, clock),
         streams(pipeline, metrics),
         queries(engine, executor, metrics, config_in.limits.max_subscriptions, clock),
         info(pipeline, std::move(fill_info)) {}

@@ -2,9 +2,11 @@
 //
 // Exit status: 0 done, 1 the daemon could not start, 2 the settings are wrong.
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 
 #include "server/config/config.h"
@@ -43,6 +45,11 @@ int Main(int argc, char** argv) {
     if (!again.ok()) return again.status();
     return std::move(again->config);
   };
+  // One of an earlier run must not be taken for this one's.
+  if (const std::string& path = args->config.daemon.ports_file; !path.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
   const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(args->config, reread);
   if (!daemon.ok()) {
     std::cerr << "tidemarkd: " << daemon.status().message() << "\n";
@@ -66,6 +73,9 @@ int Main(int argc, char** argv) {
       Log(LogLevel::kInfo, "shutting down", {{"signal", number == SIGTERM ? "TERM" : "INT"}});
       // A second signal ends the process at once.
       pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+      // The drain keeps to the deadline by itself; should something hang, SIGALRM ends the process.
+      constexpr std::uint64_t kGraceSeconds = 5;
+      alarm(static_cast<unsigned>(args->config.daemon.shutdown_deadline_s + kGraceSeconds));
       (*daemon)->Shutdown();
       return 0;
     } else if (number < 0) {

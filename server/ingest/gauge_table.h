@@ -16,12 +16,15 @@ namespace tidemark::server {
 class GaugeCell {
  public:
   void Set(double value) { value_.store(value, std::memory_order_relaxed); }
-  /// Adds and returns the new value.
+  /// Adds and returns the new value; NaN if there is none (∞ − ∞), and the gauge stays as it was.
   double Add(double delta) {
     double before = value_.load(std::memory_order_relaxed);
-    while (!value_.compare_exchange_weak(before, before + delta, std::memory_order_relaxed)) {
+    double after = before + delta;
+    while (after == after &&
+           !value_.compare_exchange_weak(before, after, std::memory_order_relaxed)) {
+      after = before + delta;
     }
-    return before + delta;
+    return after;
   }
 
  private:

@@ -294,8 +294,9 @@ void StatsdBatcher::FlushNumbers(RecordedTime now) {
     Entry& entry = entries_[index];
     const std::span<const double> values =
         std::span(grouped_).subspan(entry.begin, std::exchange(entry.values, 0));
-    AppendTo(entry, values.size(), now,
-             [&] { return sink_.AppendNumbers(entry.stream, values, now); });
+    AppendTo(entry, values.size(), now, [&](std::size_t begin, std::size_t count) {
+      return sink_.AppendNumbers(entry.stream, values.subspan(begin, count), now);
+    });
   }
   touched_.clear();
   values_.clear();
@@ -308,26 +309,38 @@ void StatsdBatcher::FlushItems(RecordedTime now) {
     Entry& entry = entries_[index];
     const std::span<const std::string_view> items =
         std::span(grouped_items_).subspan(entry.begin, std::exchange(entry.values, 0));
-    AppendTo(entry, items.size(), now,
-             [&] { return sink_.AppendStrings(entry.stream, items, now); });
+    AppendTo(entry, items.size(), now, [&](std::size_t begin, std::size_t count) {
+      return sink_.AppendStrings(entry.stream, items.subspan(begin, count), now);
+    });
   }
   items_touched_.clear();
   items_.clear();
   grouped_items_.clear();
 }
 
-template <typename Append>
-void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now, Append&& append) {
+void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now,
+                             const Append& append) {
   AppendResult result;
-  if (entry.stream) result = append();
+  if (entry.stream) result = append(0, count);
   if (entry.stream && absl::IsNotFound(result.status)) {
     // Deleted since it was opened. Its name is still being sent, so it begins anew.
     entry.stream.reset();
     Open(entry, now);
-    if (entry.stream) result = append();
+    if (entry.stream) result = append(0, count);
   }
   if (!entry.stream) {
     Refuse(entry.refusal, count);
+    return;
+  }
+  if (absl::IsInvalidArgument(result.status) && count > 1) {
+    // A value that the stream cannot hold: the others of the chunk, which may be other senders',
+    // are taken in one by one.
+    for (std::size_t i = 0; i < count; ++i) {
+      const Append one = [&](std::size_t begin, std::size_t size) {
+        return append(i + begin, size);
+      };
+      AppendTo(entry, 1, now, one);
+    }
     return;
   }
   if (!result.status.ok()) {

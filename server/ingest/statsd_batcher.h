@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -78,8 +79,6 @@ class StatsdBatcher {
   void AddLine(std::string_view line, RecordedTime now);
   bool AddGroup(const StatsdLine& line, const StatsdGroup& group, RecordedTime now);
   std::uint32_t FindEntry(std::string_view name, std::string_view tags, bool set, RecordedTime now);
-  bool Matches(const Entry& entry, std::uint64_t hash, std::string_view name, std::string_view tags,
-               bool set) const;
   // A value or an item, and the entry whose it is.
   template <typename T>
   struct Owned {
@@ -94,8 +93,9 @@ class StatsdBatcher {
   void Push(std::uint32_t entry, double value);
   void FlushNumbers(RecordedTime now);
   void FlushItems(RecordedTime now);
-  template <typename Append>
-  void AppendTo(Entry& entry, std::size_t count, RecordedTime now, Append&& append);
+  /// Appends `count` of a stream's values of this chunk, beginning with number `begin`.
+  using Append = std::function<AppendResult(std::size_t begin, std::size_t count)>;
+  void AppendTo(Entry& entry, std::size_t count, RecordedTime now, const Append& append);
   void Refuse(std::string_view reason, std::uint64_t count);
   void Warn(std::string_view why, std::string_view text, RecordedTime now);
 

@@ -51,7 +51,9 @@ class Pipeline final : public IngestSink {
   void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
 
   StreamRegistry& streams() { return registry_; }
+  /// What was found and chosen at start.
   const sort::SorterReport& sorter_report() const { return report_; }
+  const sort::WindowSorter& sorter() const { return *sorter_; }
   /// Values accepted since the start.
   std::uint64_t values() const { return values_.load(std::memory_order_relaxed); }
   /// Sorts on the calling thread; see SortStage::SortNow.

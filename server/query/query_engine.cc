@@ -61,14 +61,14 @@ ViewRule<Key> QueryEngine::Rule(Deadline deadline) const {
 // Calls `answer(view, stream)` with a QuantileView of a numeric stream.
 template <class Answer>
 absl::StatusOr<Answer> QueryEngine::WithQuantiles(std::string_view name, Deadline deadline,
-                                                  const auto& answer) const {
+                                                  bool ends_matter, const auto& answer) const {
   const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);
   if (!stream.ok()) return stream.status();
   if (absl::Status status = NeedsNumbers(**stream); !status.ok()) return status;
   return WithKeyed(
       **stream, [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<Answer> {
         ViewRule<Key> rule = Rule<Key>(deadline);
-        rule.tolerates = QuantilesTolerate<Key>;
+        if (!ends_matter) rule.tolerates = QuantilesTolerate<Key>;
         absl::StatusOr<StreamView<Key>> view = keyed.View(rule);
         if (!view.ok()) return view.status();
         const QuantileView<Key> quantiles(std::move(view->summaries.quantiles), view->open->keys(),
@@ -88,8 +88,11 @@ absl::StatusOr<QuantilesAnswer> QueryEngine::Quantiles(std::string_view stream,
       return absl::InvalidArgumentError(Concat("phi ", phi, " is outside [0, 1]"));
     }
   }
+  const bool ends_matter =
+      std::any_of(phis.begin(), phis.end(), [](double phi) { return phi == 0 || phi == 1; });
   return WithQuantiles<QuantilesAnswer>(
-      stream, deadline, [&](const auto& view, const Stream& of) -> absl::StatusOr<QuantilesAnswer> {
+      stream, deadline, ends_matter,
+      [&](const auto& view, const Stream& of) -> absl::StatusOr<QuantilesAnswer> {
         QuantilesAnswer answer{{view.n(), view.epsilon()}, {}};
         if (view.n() == 0) return answer;
         const auto found = view.Quantiles(phis);
@@ -108,7 +111,7 @@ absl::StatusOr<RanksAnswer> QueryEngine::Ranks(std::string_view stream,
     return status;
   }
   return WithQuantiles<RanksAnswer>(
-      stream, deadline,
+      stream, deadline, false,
       [&]<class Key>(const QuantileView<Key>& view,
                      const Stream& of) -> absl::StatusOr<RanksAnswer> {
         RanksAnswer answer{{view.n(), view.epsilon()}, {}};
@@ -149,7 +152,7 @@ absl::StatusOr<HistogramAnswer> QueryEngine::EquiDepthHistogram(std::string_view
     return absl::InvalidArgumentError(Concat(buckets, " buckets; expected 1 to ", kArgumentsMax));
   }
   return WithQuantiles<HistogramAnswer>(
-      stream, deadline,
+      stream, deadline, true,
       [&]<class Key>(const QuantileView<Key>& view,
                      const Stream& of) -> absl::StatusOr<HistogramAnswer> {
         HistogramAnswer answer{{view.n(), view.epsilon()}, {}};
@@ -174,7 +177,7 @@ absl::StatusOr<HistogramAnswer> QueryEngine::BoundedHistogram(std::string_view s
   }
   if (bounds.empty()) return absl::InvalidArgumentError("a histogram needs at least one bound");
   return WithQuantiles<HistogramAnswer>(
-      stream, deadline,
+      stream, deadline, false,
       [&]<class Key>(const QuantileView<Key>& view,
                      const Stream& of) -> absl::StatusOr<HistogramAnswer> {
         HistogramAnswer answer{{view.n(), view.epsilon()}, {}};
@@ -271,7 +274,7 @@ absl::StatusOr<ItemsAnswer> QueryEngine::HeavyHitters(std::string_view name, dou
                                                view->unseen, epsilon);
           ItemsAnswer answer{{frequencies.n(), epsilon}, support, {}};
           if (frequencies.n() == 0) return answer;
-          if (support < frequencies.MinimumSupport()) {
+          if (!frequencies.Serves(support)) {
             return absl::InvalidArgumentError(
                 Concat("support ", support,
                        " is below what this stream can answer without "
@@ -300,8 +303,6 @@ absl::StatusOr<ItemsAnswer> QueryEngine::Counts(std::string_view name, std::span
   return WithKeyed(
       **stream, [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<ItemsAnswer> {
         const double epsilon = keyed.settings().frequency_epsilon;
-        // Ids before the view: an item that has none now is in no window of the view either, unless
-        // it came in between, and then the view may be taken to be older.
         std::vector<std::optional<Key>> keys;
         for (std::size_t i = 0; i < items.size(); ++i) {
           if (keyed.type() == ValueType::kString) {
@@ -321,6 +322,15 @@ absl::StatusOr<ItemsAnswer> QueryEngine::Counts(std::string_view name, std::span
         }
         const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
         if (!view.ok()) return view.status();
+        // An item that was unknown may have come between the look-up and the view; one that is
+        // still unknown is not in the view, or was forgotten because it is in no summary.
+        if (keyed.type() == ValueType::kString) {
+          for (std::size_t i = 0; i < items.size(); ++i) {
+            if (keys[i]) continue;
+            const std::optional<std::uint64_t> id = keyed.FindItem(std::get<std::string>(items[i]));
+            if (id) keys[i] = static_cast<Key>(*id);
+          }
+        }
         const FrequencyView<Key> frequencies(view->summaries.frequencies, view->open->keys(),
                                              view->unseen, epsilon);
         ItemsAnswer answer{{frequencies.n(), epsilon}, 0, {}};

@@ -101,8 +101,9 @@ class QueryEngine {
  private:
   template <class Key>
   ViewRule<Key> Rule(Deadline deadline) const;
+  /// `ends_matter`: minimum and maximum are part of the answer, so that no value may be unseen.
   template <class Answer>
-  absl::StatusOr<Answer> WithQuantiles(std::string_view name, Deadline deadline,
+  absl::StatusOr<Answer> WithQuantiles(std::string_view name, Deadline deadline, bool ends_matter,
                                        const auto& answer) const;
 
   Pipeline& pipeline_;

@@ -56,7 +56,7 @@ grpc::Status Serialize(const Message& message, grpc::ByteBuffer* bytes) {
 template <class Reactor>
 class Refused final : public Reactor {
  public:
-  Refused() { this->Finish(ToGrpc(absl::UnavailableError("the server is shutting down"))); }
+  explicit Refused(const absl::Status& status) { this->Finish(ToGrpc(status)); }
   void OnDone() override { delete this; }
 };
 
@@ -235,15 +235,27 @@ class PushAcknowledgedReactor final
 
 }  // namespace
 
+absl::Status IngestServiceImpl::Admit() {
+  if (refusing_) return absl::UnavailableError("the server is shutting down");
+  if (calls_ < calls_max_) return absl::OkStatus();
+  metrics_.source(Source::kGrpc).connections_refused.Increment();
+  return absl::ResourceExhaustedError(
+      Concat("the limit of ", calls_max_, " ingest calls at a time is reached"));
+}
+
 grpc::ServerReadReactor<grpc::ByteBuffer>* IngestServiceImpl::Push(
     grpc::CallbackServerContext* /*context*/, grpc::ByteBuffer* response) {
-  if (refusing_) return new Refused<grpc::ServerReadReactor<grpc::ByteBuffer>>();
+  if (const absl::Status status = Admit(); !status.ok()) {
+    return new Refused<grpc::ServerReadReactor<grpc::ByteBuffer>>(status);
+  }
   return new PushReactor(sink_, metrics_, clock_, calls_, response);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* IngestServiceImpl::PushAcknowledged(
     grpc::CallbackServerContext* /*context*/) {
-  if (refusing_) return new Refused<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>();
+  if (const absl::Status status = Admit(); !status.ok()) {
+    return new Refused<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(status);
+  }
   return new PushAcknowledgedReactor(sink_, metrics_, clock_, calls_);
 }
 

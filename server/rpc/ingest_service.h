@@ -22,8 +22,9 @@ class IngestServiceImpl final
           v1::IngestService::WithRawCallbackMethod_PushAcknowledged<v1::IngestService::Service>> {
  public:
   using Clock = std::function<RecordedTime()>;
-  IngestServiceImpl(IngestSink& sink, Metrics& metrics, Clock clock)
-      : sink_(sink), metrics_(metrics), clock_(std::move(clock)) {}
+  /// Calls beyond `calls_max` at a time are refused with RESOURCE_EXHAUSTED.
+  IngestServiceImpl(IngestSink& sink, Metrics& metrics, std::uint64_t calls_max, Clock clock)
+      : sink_(sink), metrics_(metrics), calls_max_(calls_max), clock_(std::move(clock)) {}
 
   grpc::ServerReadReactor<grpc::ByteBuffer>* Push(grpc::CallbackServerContext* context,
                                                   grpc::ByteBuffer* response) override;
@@ -36,8 +37,12 @@ class IngestServiceImpl final
   std::uint64_t calls() const { return calls_; }
 
  private:
+  /// Why a new call is refused; OK if it is not.
+  absl::Status Admit();
+
   IngestSink& sink_;
   Metrics& metrics_;
+  const std::uint64_t calls_max_;
   const Clock clock_;
   std::atomic<bool> refusing_{false};
   std::atomic<std::uint64_t> calls_{0};

@@ -102,8 +102,10 @@ void WatchReactor::SetAlarm() {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(next_look_, [self = shared_from_this()](bool fired) {
-    if (fired) self->Look();
+  // Weak: an alarm keeps its callback after it fired, and this object keeps the alarm.
+  alarm_->Set(next_look_, [weak = weak_from_this()](bool fired) {
+    const std::shared_ptr<WatchReactor> self = weak.lock();
+    if (fired && self) self->Look();
   });
 }
 

@@ -131,9 +131,8 @@ void SortStage::Work(int worker) {
     for (Window& window : request) {
       const auto start = std::chrono::steady_clock::now();
       const StreamHandle stream = window.stream;
-      const std::uint64_t published = stream->Commit(std::move(window));
+      stream->Commit(std::move(window), on_published_);
       metrics_.merge_seconds().Observe(SecondsSince(start));
-      if (published > 0) on_published_(published);
     }
   }
 }

@@ -5,9 +5,8 @@
 //
 //   - A window that filled in less than kFastFill makes the next one four times as large.
 //   - A batch that finds the window open for kSlowFill or longer shrinks the capacity to the power
-//   of
-//     two at or above what the window holds. A steady stream of r values/s so ends with windows of
-//     0.2 to 0.4 s, and a stream that was busy once does not keep a large window for ever.
+//     of two at or above what the window holds. A steady stream of r values/s so ends with windows
+//     of 0.2 to 0.4 s, and a stream that was busy once does not keep a large window for ever.
 //
 // Capacities are powers of two between the two limits: the exponential histogram of the quantile
 // summary needs that. A clock that steps back counts as no time passed.

@@ -74,6 +74,19 @@ absl::Status CheckIntegers(std::span<const double> values, ValueType type) {
   return absl::OkStatus();
 }
 
+// A finite number must not become infinite.
+absl::Status CheckFloat32(std::span<const double> values) {
+  // Halfway between the largest float and the next power of two, from where on rounding overflows.
+  constexpr double kOverflow = 0x1.ffffffp127;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i]) && std::abs(values[i]) >= kOverflow) {
+      return absl::InvalidArgumentError(Concat("value ", values[i], " at position ", i,
+                                               " of the batch is beyond the range of float32"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void Stream::MarkDeleted() {
@@ -130,10 +143,11 @@ void KeyedStream<Key>::MakeRoom(std::size_t wanted, RecordedTime time) {
 
 template <class Key>
 void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full) {
-  assert(std::has_single_bit(open_.size()));
+  assert(dictionary_ || std::has_single_bit(open_.size()));
   pending_keys_ += open_.size();
   full.push_back(Window{shared_from_this(), next_number_++, std::move(open_)});
   open_ = KeyBuffer<Key>();
+  open_text_bytes_ = 0;
   sorted_open_.reset();
   capacity_.OnFull(time, Limits());
 }
@@ -233,6 +247,8 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   if constexpr (sizeof(Key) == 4) {
     switch (type()) {
       case ValueType::kFloat32:
+        result.status = CheckFloat32(values);
+        if (!result.status.ok()) return result;
         encode_floating([](double value) { return static_cast<float>(value); });
         break;
       case ValueType::kUint32:
@@ -300,7 +316,11 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
       for (const std::string_view item : values) {
         // One by one: the id belongs to the window that takes it.
         const Key id = dictionary_->Intern(item, next_number_);
+        open_text_bytes_ += item.size();
         AppendKeys({&id, 1}, time, full);
+        if (open_text_bytes_ >= context_.string_window_bytes_max && !open_.empty()) {
+          CloseWindow(time, full);
+        }
       }
       result.accepted = values.size();
       return result;
@@ -312,11 +332,10 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
 }
 
 template <class Key>
-std::uint64_t KeyedStream<Key>::Commit(Window window) {
-  std::uint64_t published = 0;
+void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint64_t)>& published) {
   std::unique_lock lock(mutex_);
   arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys))});
-  if (committing_) return 0;
+  if (committing_) return;
   committing_ = true;
   while (true) {
     const auto next = std::find_if(arrived_.begin(), arrived_.end(), [&](const Waiting& waiting) {
@@ -343,7 +362,6 @@ std::uint64_t KeyedStream<Key>::Commit(Window window) {
     published_ = std::move(snapshot);
     ++published_windows_;
     pending_keys_ -= size;
-    published += size;
     if (dictionary_) {
       // Amortised: scanned only when at least half of it may be forgotten.
       const auto& entries = *published_.frequencies.entries;
@@ -356,10 +374,12 @@ std::uint64_t KeyedStream<Key>::Commit(Window window) {
       }
     }
     window_published_.notify_all();
+    lock.unlock();
+    published(size);
+    lock.lock();
   }
   committing_ = false;
   window_published_.notify_all();
-  return published;
 }
 
 template <class Key>

@@ -6,11 +6,9 @@
 //
 // Invariants
 //   1. Every value that was accepted is in exactly one of: the published summaries, a numbered
-//   window
-//      that is not published yet (pending), the open window. Their sizes add up to count().
+//      window that is not published yet (pending), the open window. Their sizes add up to count().
 //   2. Windows are published in the order of their numbers, whichever was sorted first; so the
-//   bytes
-//      of the summaries depend on the sequence of batches and their times alone.
+//      bytes of the summaries depend on the sequence of batches and their times alone.
 //   3. At most one thread is inside the summaries (the one that set `committing_`), without holding
 //      the lock: appends and views go on meanwhile.
 #ifndef TIDEMARK_SERVER_WINDOW_STREAM_H_
@@ -39,6 +37,11 @@
 
 namespace tidemark::server {
 
+/// Smallest ε of a stream, for both summaries. Below it a summary would keep every value of any
+/// stream that it could meet: 4/ε samples, 1/ε items.
+inline constexpr double kEpsilonMin = 1e-6;
+inline constexpr double kEpsilonMax = 0.5;
+
 struct StreamSettings {
   ValueType type = ValueType::kFloat64;
   double quantile_epsilon = 0.001;
@@ -61,9 +64,10 @@ struct Window {
 /// What is the same for every stream of a daemon. Outlives them.
 struct StreamContext {
   CapacityLimits window_limits;
-  /// Strings: a smaller largest window, since each of its distinct items is held as text (2^16
-  /// items of 1 KiB are 64 MiB).
+  /// Strings: each distinct item of a window is held as text, so that windows end earlier: at so
+  /// many items, or with so many bytes of text. (Frequencies take windows of any length.)
   std::uint32_t string_window_max = 1u << 16;
+  std::size_t string_window_bytes_max = std::size_t{4} << 20;
   std::size_t item_bytes_max = 1024;
   BufferPools pools;
 };
@@ -124,9 +128,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual AppendResult AppendStrings(std::span<const std::string_view> values, RecordedTime time,
                                      std::vector<Window>& full) = 0;
 
-  /// Takes a sorted window back. Publishes it and every later one that waited for it.
-  /// Returns the number of keys published, 0 if an earlier window is still missing.
-  virtual std::uint64_t Commit(Window window) = 0;
+  /// Takes a sorted window back. Publishes it and every later one that waited for it; nothing if an
+  /// earlier window is still missing. `published(keys)` is called for each, without the lock.
+  virtual void Commit(Window window, const std::function<void(std::uint64_t)>& published) = 0;
 
   virtual StreamStats Stats() const = 0;
 
@@ -167,7 +171,7 @@ class KeyedStream final : public Stream {
                              std::vector<Window>& full) override;
   AppendResult AppendStrings(std::span<const std::string_view> values, RecordedTime time,
                              std::vector<Window>& full) override;
-  std::uint64_t Commit(Window window) override;
+  void Commit(Window window, const std::function<void(std::uint64_t)>& published) override;
   StreamStats Stats() const override;
   std::string SerializeSummaries() const override;
   void TrimStorage() override;
@@ -204,6 +208,7 @@ class KeyedStream final : public Stream {
   std::uint64_t refused_ = 0;
   bool active_ = false;                     // a batch came since the last TrimStorage
   std::unique_ptr<Dictionary> dictionary_;  // strings only
+  std::size_t open_text_bytes_ = 0;         // of the open window's items
   // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
   // agree. Guarded by mutex_.
   mutable std::shared_ptr<const KeyBuffer<Key>> sorted_open_;

@@ -10,9 +10,10 @@ namespace tidemark::server {
 namespace {
 
 absl::Status CheckEpsilon(double epsilon, std::string_view which) {
-  if (epsilon > 0 && epsilon <= 0.5) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Concat(which, " epsilon ", epsilon, " is out of range; expected 0 < epsilon <= 0.5"));
+  if (epsilon >= kEpsilonMin && epsilon <= kEpsilonMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(Concat(which, " epsilon ", epsilon,
+                                           " is out of range; expected ", kEpsilonMin, " to ",
+                                           kEpsilonMax));
 }
 
 std::string Describe(const StreamSettings& settings) {

@@ -31,7 +31,7 @@ class StreamRegistry {
   void set_defaults(StreamSettings defaults);
 
   /// Creates the stream, or finds it if it exists with the same settings. Errors: INVALID_ARGUMENT
-  /// (name, ε outside (0, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED.
+  /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED.
   absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
   /// See IngestSink::Open.
   absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ValueType> type);

@@ -31,8 +31,9 @@ TEST(NetworkSchedule, PrintsAStepOnALine) {
             "stage 2 step 2: distance 1\n");
 }
 
-// The first step of a stage mirrors each block, as the first step of PBSN does (paper 003, fig. 4);
-// the other steps compare at the distance itself, and never in the reverse direction.
+// The first step of a stage mirrors each block, as the first step of PBSN does (Govindaraju et al.
+// (Cache-Efficient Sorting, 2005), fig. 4); the other steps compare at the distance itself, and
+// never in the reverse direction.
 TEST(NetworkSchedule, ReversesOnlyInTheFirstStepOfAStage) {
   for (const NetworkStep& step : BitonicSchedule(6)) {
     const std::uint32_t block = 1U << step.stage;

@@ -31,7 +31,8 @@ TEST_F(StreamRegistryTest, CreatingAgainWithTheSameSettingsSucceeds) {
 }
 
 TEST_F(StreamRegistryTest, RefusesBadSettings) {
-  for (const double epsilon : {0.0, -1.0, 0.6, std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double epsilon :
+       {0.0, -1.0, 1e-13, 9e-7, 0.6, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_EQ(registry_.Create("s", {.quantile_epsilon = epsilon}).status().code(),
               absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(registry_.Create("s", {.frequency_epsilon = epsilon}).status().code(),
