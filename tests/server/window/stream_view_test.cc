@@ -59,15 +59,15 @@ TEST_F(StreamViewTest, WaitsForNoMoreWindowsThanTheRuleNeeds) {
   std::promise<void> waits;
   auto view = AskFor(kWindow, waits);
   waits.get_future().wait();
-  stream_->Commit(std::move(full[0]));  // two are missing: still one too many
-  stream_->Commit(std::move(full[1]));
+  stream_->Commit(std::move(full[0]), [](std::uint64_t) {});  // two are missing: still one too many
+  stream_->Commit(std::move(full[1]), [](std::uint64_t) {});
   const auto got = view.get();  // without the third
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->summaries.count, 2 * kWindow);
   EXPECT_EQ(got->unseen, kWindow);
   ASSERT_EQ(got->open->size(), 1u);
   EXPECT_EQ(got->open->keys()[0], 3 * kWindow);
-  stream_->Commit(std::move(full[2]));
+  stream_->Commit(std::move(full[2]), [](std::uint64_t) {});
 }
 
 TEST_F(StreamViewTest, WaitsForAllWindowsWhereNoneMayBeMissing) {
@@ -75,7 +75,8 @@ TEST_F(StreamViewTest, WaitsForAllWindowsWhereNoneMayBeMissing) {
   std::promise<void> waits;
   auto view = AskFor(0, waits);
   waits.get_future().wait();
-  for (const std::size_t i : {2u, 0u, 1u}) stream_->Commit(std::move(full[i]));
+  for (const std::size_t i : {2u, 0u, 1u})
+    stream_->Commit(std::move(full[i]), [](std::uint64_t) {});
   const auto got = view.get();
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->summaries.count, 3 * kWindow);
