@@ -15,9 +15,6 @@
 namespace tidemark::tool {
 namespace {
 
-// Few system calls at gigabytes a second, and it stays in the second-level cache.
-constexpr std::size_t kBufferBytes = 512 * 1024;
-
 std::string SystemMessage(const std::string& name, const char* what) {
   return std::string("cannot ") + what + " " + (name == "-" ? "standard input" : name) + ": " +
          std::strerror(errno);
@@ -47,17 +44,49 @@ bool CutField(std::string_view* rest, bool* more, std::string_view* raw) {
 }
 
 std::string_view Unquote(std::string_view raw, std::string* scratch) {
-  if (raw.size() < 2 || raw.front() != '"') return raw;
-  const std::size_t close = raw.rfind('"');
-  if (close == 0) return raw;
+  if (raw.empty() || raw.front() != '"') return raw;
+  std::size_t close = 1;
+  bool doubled = false;
+  for (; close < raw.size(); ++close) {
+    if (raw[close] != '"') continue;
+    if (close + 1 == raw.size() || raw[close + 1] != '"') break;
+    doubled = true;
+    ++close;
+  }
+  // Not closed, or with text behind the quote: no quoted field, and nothing of it may be left out.
+  if (close >= raw.size() || !Trim(raw.substr(close + 1)).empty()) return raw;
   const std::string_view inner = raw.substr(1, close - 1);
-  if (inner.find('"') == std::string_view::npos) return inner;
+  if (!doubled) return inner;
   scratch->clear();
   for (std::size_t i = 0; i < inner.size(); ++i) {
     scratch->push_back(inner[i]);
-    if (inner[i] == '"' && i + 1 < inner.size() && inner[i + 1] == '"') ++i;
+    if (inner[i] == '"') ++i;
   }
   return *scratch;
+}
+
+// Where in a CSV record a reader stands. As CutField reads it: a field is quoted if it begins with
+// a quote; elsewhere a quote is a character like any other.
+enum class CsvPlace { kFieldStart, kPlain, kQuoted, kQuoteInQuoted };
+
+CsvPlace Advance(CsvPlace place, std::string_view text) {
+  for (const char c : text) {
+    switch (place) {
+      case CsvPlace::kFieldStart:
+        place = c == '"' ? CsvPlace::kQuoted : c == ',' ? CsvPlace::kFieldStart : CsvPlace::kPlain;
+        break;
+      case CsvPlace::kPlain:
+        if (c == ',') place = CsvPlace::kFieldStart;
+        break;
+      case CsvPlace::kQuoted:
+        if (c == '"') place = CsvPlace::kQuoteInQuoted;
+        break;
+      case CsvPlace::kQuoteInQuoted:  // a doubled quote, or the field ended before this character
+        place = c == '"' ? CsvPlace::kQuoted : c == ',' ? CsvPlace::kFieldStart : CsvPlace::kPlain;
+        break;
+    }
+  }
+  return place;
 }
 
 }  // namespace
@@ -105,8 +134,8 @@ std::size_t ByteSource::Read(char* out, std::size_t size) {
 
 bool ByteSource::Rewind() { return lseek(fd_, 0, SEEK_SET) == 0; }
 
-LineReader::LineReader(ByteSource* source, bool csv)
-    : source_(source), csv_(csv), buffer_(kBufferBytes) {}
+LineReader::LineReader(ByteSource* source, bool csv, std::size_t buffer_bytes)
+    : source_(source), csv_(csv), buffer_(buffer_bytes) {}
 
 bool LineReader::Fill() {
   if (at_end_) return false;
@@ -132,7 +161,7 @@ bool LineReader::Fill() {
 bool LineReader::Next(std::string_view* line) {
   std::size_t scanned = 0;  // bytes of the record that hold no line end that ends it
   std::uint64_t lines = 1;
-  bool in_quotes = false;
+  CsvPlace place = CsvPlace::kFieldStart;
   while (true) {
     const char* const start = buffer_.data() + begin_;
     const std::size_t size = end_ - begin_;
@@ -140,15 +169,17 @@ bool LineReader::Next(std::string_view* line) {
         scanned < size ? std::memchr(start + scanned, '\n', size - scanned) : nullptr;
     const std::size_t stop =
         found == nullptr ? size : static_cast<std::size_t>(static_cast<const char*>(found) - start);
-    if (csv_) {
-      for (std::size_t i = scanned; i < stop; ++i) in_quotes ^= start[i] == '"';
-    }
+    if (csv_ && scanned < stop) place = Advance(place, {start + scanned, stop - scanned});
     if (found == nullptr) {
       scanned = size;
       if (Fill()) continue;
       // What an interruption cut off is no whole line.
       if (source_->interrupted() || size == 0) return false;
-    } else if (in_quotes) {
+      if (place == CsvPlace::kQuoted) {
+        throw InputError(source_->name() + ":" + std::to_string(next_line_) +
+                         ": a quoted field begins in this record and is never closed");
+      }
+    } else if (place == CsvPlace::kQuoted) {
       scanned = stop + 1;
       ++lines;
       continue;

@@ -102,7 +102,7 @@ class Run {
       bytes = 0;
     };
     std::string_view text;
-    while (values.Next(&text)) {
+    while (Next(values, &text)) {
       bool good = !values.column_missing();
       if constexpr (std::is_same_v<T, std::string>) {
         good = good && client::IsUtf8(text);
@@ -121,6 +121,16 @@ class Run {
       if (++filled == batch.size() || bytes >= client::kBatchStringBytes) send();
     }
     if (filled > 0) send();
+  }
+
+  // What came before input that cannot be read is still sent, and counted in the report.
+  bool Next(TextValues& values, std::string_view* text) {
+    try {
+      return values.Next(text);
+    } catch (const InputError& error) {
+      problem_ = error.what();
+      return false;
+    }
   }
 
   void PushRaw() {

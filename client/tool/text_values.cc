@@ -14,11 +14,11 @@ constexpr std::size_t kShownBytes = 60;
 }  // namespace
 
 TextValues::TextValues(ByteSource* source, client::ValueType type,
-                       std::optional<std::string> column)
+                       std::optional<std::string> column, std::size_t buffer_bytes)
     : source_(source),
       type_(type),
       column_(std::move(column)),
-      lines_(source, column_.has_value()) {
+      lines_(source, column_.has_value(), buffer_bytes) {
   std::uint32_t number = 0;
   if (!column_ || !client::ParseText(*column_, &number)) return;
   if (number == 0) throw InputError("columns are counted from 1");

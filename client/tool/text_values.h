@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_CLIENT_TOOL_TEXT_VALUES_H_
 #define TIDEMARK_CLIENT_TOOL_TEXT_VALUES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,7 +22,8 @@ namespace tidemark::tool {
 class TextValues {
  public:
   /// InputError for column 0.
-  TextValues(ByteSource* source, client::ValueType type, std::optional<std::string> column);
+  TextValues(ByteSource* source, client::ValueType type, std::optional<std::string> column,
+             std::size_t buffer_bytes = LineReader::kBufferBytes);
 
   /// The text of the next value, valid until the next call. False at the end. A record without
   /// such a column gives an empty text, which is no value of any type but string: see problem().

@@ -219,6 +219,18 @@ TEST_F(CommandTest, BadLineStopsThePush) {
       << r.out;
 }
 
+// Input that cannot be read on ends the push as a bad line does: what came before it is sent, and
+// said.
+TEST_F(CommandTest, ACsvFieldThatIsNeverClosedStopsThePush) {
+  const std::string path = File("in.csv", "name,n\na,1\nb,2\n\"c,3\nd,4\n");
+  const Result r = Run({"push", "s", path, "--column", "n", "--skip-bad"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "tidemark: " + path +
+                       ":4: a quoted field begins in this record and is never closed; 2 values "
+                       "before it were taken in\n");
+  EXPECT_EQ(server_.Values("s").size(), 2u);
+}
+
 TEST_F(CommandTest, PushFiles) {
   const std::string csv = File("in.csv", "timestamp,value\nt1,\"1.5\"\nt2,2.5\n");
   EXPECT_EQ(Run({"push", "a", csv, "--column", "value", "--repeat", "3"}).status, 0);

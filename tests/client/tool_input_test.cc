@@ -99,6 +99,31 @@ TEST_F(Input, LineNumbersCountEveryLineOfTheFile) {
   EXPECT_EQ(numbers, (std::vector<std::uint64_t>{1, 2, 4}));
 }
 
+// Only a field that begins with a quote is quoted: what the records are cut by and what the fields
+// are cut by must agree, or lines are lost in their neighbours.
+TEST_F(Input, AQuoteInsideAFieldDoesNotJoinLines) {
+  EXPECT_EQ(Lines("5\" nail,3\n6\" nail,4\n", true), (Strings{"5\" nail,3", "6\" nail,4"}));
+  EXPECT_EQ(Lines("5\" nail\nx\n", true), (Strings{"5\" nail", "x"}));
+  EXPECT_EQ(Lines("\"a\"\"\nb\",1\n", true), Strings{"\"a\"\"\nb\",1"});
+  EXPECT_EQ(Lines("\"a\"b\"\nc\n", true), (Strings{"\"a\"b\"", "c"}));
+  EXPECT_EQ(Texts("5\" nail,3\n6\" nail,4\n", ValueType::kFloat64, "2"), (Strings{"3", "4"}));
+}
+
+TEST_F(Input, AQuotedFieldThatIsNeverClosedIsAnErrorWithItsLine) {
+  const std::string path = File("name,n\na,1\n\"b,2\nc,3\n");
+  ByteSource source(path, -1, -1);
+  TextValues values(&source, ValueType::kString, "name");
+  std::string_view text;
+  ASSERT_TRUE(values.Next(&text));
+  EXPECT_EQ(text, "a");
+  try {
+    values.Next(&text);
+    FAIL() << "the rest of the file became one item: " << text;
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.what(), path + ":3: a quoted field begins in this record and is never closed");
+  }
+}
+
 TEST_F(Input, CsvFields) {
   const struct {
     const char* record;
@@ -113,6 +138,10 @@ TEST_F(Input, CsvFields) {
       {"\"\",x", {"", "x"}},
       {"\"open,x", {"\"open,x"}},
       {"a\"b,c", {"a\"b", "c"}},
+      {"\"19.5\" ,x", {"19.5", "x"}},
+      // Text behind the closing quote: nothing of it is left out, and so it is no number.
+      {"\"1\"2,x", {"\"1\"2", "x"}},
+      {"\"a\"b\"c,x", {"\"a\"b\"c", "x"}},
   };
   for (const auto& c : kCases) {
     std::string scratch;
