@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_TESTS_SUPPORT_FAKE_SINK_H_
 #define TIDEMARK_TESTS_SUPPORT_FAKE_SINK_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -35,8 +36,10 @@ class Stream {
   std::vector<RecordedTime> times;
 };
 
-/// Thread: any. Names follow IngestSink's rules in short: not empty, at most 255 bytes, UTF-8
-/// (checked coarsely: no byte above 0xF4, no lone continuation byte), no control characters.
+/// Thread: any. Follows IngestSink's rules in short: a name is not empty, has at most 255 bytes, is
+/// UTF-8 (checked coarsely: no byte above 0xF4, no lone continuation byte) without control
+/// characters; numbers of integer streams are whole (their range is not checked), items UTF-8, or
+/// the whole batch is refused.
 class FakeSink final : public IngestSink {
  public:
   static constexpr std::size_t kNameBytesMax = 255;
@@ -83,6 +86,13 @@ class FakeSink final : public IngestSink {
     if (stream->type == ValueType::kString || stream->type == ValueType::kIpv4) {
       return {absl::FailedPreconditionError("the stream holds no numbers"), 0, 0};
     }
+    const bool floating =
+        stream->type == ValueType::kFloat64 || stream->type == ValueType::kFloat32;
+    for (const double value : values) {
+      if (!floating && std::trunc(value) != value) {
+        return {absl::InvalidArgumentError("not a whole number"), 0, 0};
+      }
+    }
     return Take(stream, values, time);
   }
 
@@ -93,6 +103,9 @@ class FakeSink final : public IngestSink {
     if (stream->deleted) return {absl::NotFoundError("the stream was deleted"), 0, 0};
     if (stream->type != ValueType::kString) {
       return {absl::FailedPreconditionError("the stream holds no strings"), 0, 0};
+    }
+    for (const auto value : values) {
+      if (!Utf8(value)) return {absl::InvalidArgumentError("an item is not UTF-8"), 0, 0};
     }
     for (const auto value : values) stream->items.emplace_back(value);
     Record(*stream, values.size(), time);
@@ -196,10 +209,17 @@ class FakeSink final : public IngestSink {
 
  private:
   static bool NameOk(std::string_view name) {
+    const bool control = std::any_of(name.begin(), name.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 32 || c == 127;
+    });
+    return !control && Utf8(name);
+  }
+
+  static bool Utf8(std::string_view text) {
     std::size_t follow = 0;
-    for (const char c : name) {
+    for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
-      if (byte < 32 || byte == 127 || byte > 0xF4) return false;
+      if (byte > 0xF4) return false;
       const bool continuation = byte >= 0x80 && byte < 0xC0;
       if (continuation != (follow > 0)) return false;
       if (continuation) {

@@ -194,6 +194,29 @@ TEST_F(StatsdBatcherTest, TheSinksRefusalsAreCountedInLinesAndValues) {
   EXPECT_EQ(sink_.Numbers("a"), (Values{1, 4}));
 }
 
+// The sink refuses a batch whole; whoever sent the other values of the chunk must not pay for it.
+TEST_F(StatsdBatcherTest, AValueThatTheStreamCannotHoldCostsOnlyItself) {
+  sink_.set_default_type(ValueType::kInt64);
+  Chunk("n:1|ms\nn:2.5|ms\nn:3|ms\nother:7|ms\nn:0.5|ms\nn:-4|ms\n");
+  EXPECT_EQ(sink_.Numbers("n"), (Values{1, 3, -4}));
+  EXPECT_EQ(sink_.Numbers("other"), (Values{7}));
+  EXPECT_EQ(Refused("bad_value"), 2);
+  EXPECT_EQ(metrics_.source(Source::kStatsdTcp).values.Value(), 4);
+  ASSERT_EQ(messages_.size(), 1U);
+  EXPECT_EQ(messages_[0], "statsd_tcp: refused \"n\": not a whole number");
+
+  Chunk("words:a|s\nwords:\xFF|s\nwords:b|s\n");
+  EXPECT_EQ(sink_.Items("words"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(Refused("bad_value"), 3);
+
+  // Alone it is tried once.
+  const std::size_t before = sink_.appends();
+  Chunk("n:9.5|ms\n");
+  EXPECT_EQ(Refused("bad_value"), 4);
+  EXPECT_EQ(sink_.appends(), before);
+  EXPECT_EQ(sink_.Numbers("n"), (Values{1, 3, -4}));
+}
+
 TEST_F(StatsdBatcherTest, ADeletedStreamIsOpenedAgain) {
   auto batcher = Make();
   batcher->Add("a:1|ms\ns:x|s", time_);
