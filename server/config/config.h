@@ -34,7 +34,7 @@ struct Config {
   struct Daemon {
     /// A folder that must exist and be writable; empty: none. Nothing durable is kept in it yet.
     std::string data_dir;
-    /// Once ready, the ports in use are written here as one JSON object; empty: nowhere.
+    /// From ready to stop, the ports in use are here as one JSON object; empty: nowhere.
     std::string ports_file;
     /// What a SIGTERM leaves for draining before the process ends anyway.
     std::uint64_t shutdown_deadline_s = 10;

@@ -1,5 +1,6 @@
 #include "server/daemon/grpc_front.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -96,6 +97,9 @@ absl::Status GrpcFront::Start() {
   const HostPort& address = *parts_->config.listen.grpc;
   if (absl::Status status = CheckAddress(address); !status.ok()) return status;
 
+  // The library prints a line for every text that is not UTF-8, in no format of ours and as often
+  // as somebody sends one. Such messages are refused, answered and counted.
+  google::protobuf::SetLogHandler(nullptr);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;

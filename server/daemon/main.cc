@@ -45,11 +45,12 @@ int Main(int argc, char** argv) {
     if (!again.ok()) return again.status();
     return std::move(again->config);
   };
-  // One of an earlier run must not be taken for this one's.
-  if (const std::string& path = args->config.daemon.ports_file; !path.empty()) {
+  const auto remove_ports_file = [&path = args->config.daemon.ports_file] {
     std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  }
+    if (!path.empty()) std::filesystem::remove(path, ignored);
+  };
+  // One of an earlier run must not be taken for this one's.
+  remove_ports_file();
   const absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(args->config, reread);
   if (!daemon.ok()) {
     std::cerr << "tidemarkd: " << daemon.status().message() << "\n";
@@ -76,6 +77,8 @@ int Main(int argc, char** argv) {
       // The drain keeps to the deadline by itself; should something hang, SIGALRM ends the process.
       constexpr std::uint64_t kGraceSeconds = 5;
       alarm(static_cast<unsigned>(args->config.daemon.shutdown_deadline_s + kGraceSeconds));
+      // It says "ready", and the ports may soon be somebody else's.
+      remove_ports_file();
       (*daemon)->Shutdown();
       return 0;
     } else if (number < 0) {

@@ -133,15 +133,16 @@ void ExpectInUse(const std::string& flag, int kind) {
   SCOPED_TRACE(flag);
   const Occupied occupied(kind);
   const TemporaryFolder folder;
+  const std::string ports = folder.Write("ports", "{\"grpc\":1}\n");  // of an earlier run
   const Completed run =
-      Start({flag, occupied.address(), "--ports-file", folder / "ports", "--log-level", "error"});
+      Start({flag, occupied.address(), "--ports-file", ports, "--log-level", "error"});
   EXPECT_EQ(run.status, 1) << run.err;
   EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
   const std::string line = LastLine(run.err);
   EXPECT_TRUE(line.starts_with("tidemarkd: ")) << line;
   EXPECT_NE(line.find(occupied.address()), std::string::npos) << line;
   EXPECT_NE(line.find("in use"), std::string::npos) << line;
-  EXPECT_FALSE(std::filesystem::exists(folder / "ports")) << "a ports file without a daemon";
+  EXPECT_FALSE(std::filesystem::exists(ports)) << "a ports file without a daemon";
 }
 
 TEST(Startup, PortsInUse) {
@@ -166,6 +167,13 @@ TEST(Startup, AddressThatIsNotOfThisMachine) {
   const Completed run = Start({"--tcp", "192.0.2.1:7071", "--log-level", "error"});
   EXPECT_EQ(run.status, 1);
   EXPECT_NE(run.err.find("192.0.2.1:7071"), std::string::npos) << run.err;
+}
+
+TEST(Startup, PortsFileIsThereUntilTheDaemonStops) {
+  TestDaemon daemon;
+  EXPECT_TRUE(std::filesystem::exists(daemon.ports_file()));
+  daemon.Stop();
+  EXPECT_FALSE(std::filesystem::exists(daemon.ports_file())) << "ports that nobody listens on";
 }
 
 TEST(Startup, PortsFileThatCannotBeWritten) {

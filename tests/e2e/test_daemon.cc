@@ -82,11 +82,11 @@ std::vector<std::string> DaemonFlags(const std::vector<std::string>& more) {
 TestDaemon::TestDaemon(const std::vector<std::string>& flags,
                        const std::map<std::string, std::string>& environment)
     : process_({.program = TIDEMARKD_PROGRAM,
-                .arguments = WithPortsFile(DaemonFlags(flags), folder_ / "ports.json"),
+                .arguments = WithPortsFile(DaemonFlags(flags), ports_file()),
                 .environment = environment}) {
   std::string ports;
   WaitUntil([&] {
-    ports = ReadFile(folder_ / "ports.json");
+    ports = ReadFile(ports_file());
     return !ports.empty() || !process_.running();
   });
   if (ports.empty()) {

@@ -54,6 +54,7 @@ class TestDaemon {
   double Metric(std::string_view sample) const;
 
   Process& process() { return process_; }
+  std::string ports_file() const { return folder_ / "ports.json"; }
   /// Every line of its log; each must be a JSON object, or this throws.
   std::vector<nlohmann::json> Log() const;
   /// Resident memory, from /proc.
