@@ -12,9 +12,6 @@
 namespace tidemark::client {
 namespace {
 
-// Answers have no fixed bound (heavy hitters of long strings), gRPC's default is 4 MiB.
-constexpr int kMaxAnswerBytes = 64 * 1024 * 1024;
-
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive.count()));
@@ -24,7 +21,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // http_proxy in the environment is meant for the web, and would swallow even 127.0.0.1.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxAnswerBytes);
   // gRPC waits up to 2 minutes between attempts to connect again; a daemon is back in seconds.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   return grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
@@ -80,7 +76,7 @@ const ClientOptions& Client::options() const { return connection_->options; }
 
 StreamInfo Client::CreateStream(const std::string& name, const StreamConfig& config) {
   v1::CreateStreamRequest request;
-  request.set_name(name);
+  request.set_name(RequireUtf8("stream name", name));
   ToProto(config, request.mutable_config());
   return FromProto(
       Call(*connection_, *connection_->streams, &v1::StreamService::Stub::CreateStream, request)
@@ -90,7 +86,7 @@ StreamInfo Client::CreateStream(const std::string& name, const StreamConfig& con
 std::vector<StreamInfo> Client::ListStreams(const std::string& prefix) {
   std::vector<StreamInfo> out;
   v1::ListStreamsRequest request;
-  request.set_prefix(prefix);
+  request.set_prefix(RequireUtf8("prefix", prefix));
   do {
     const v1::ListStreamsResponse page =
         Call(*connection_, *connection_->streams, &v1::StreamService::Stub::ListStreams, request);
@@ -102,7 +98,7 @@ std::vector<StreamInfo> Client::ListStreams(const std::string& prefix) {
 
 StreamInfo Client::DescribeStream(const std::string& name) {
   v1::DescribeStreamRequest request;
-  request.set_name(name);
+  request.set_name(RequireUtf8("stream name", name));
   return FromProto(
       Call(*connection_, *connection_->streams, &v1::StreamService::Stub::DescribeStream, request)
           .stream());
@@ -110,14 +106,14 @@ StreamInfo Client::DescribeStream(const std::string& name) {
 
 void Client::DeleteStream(const std::string& name) {
   v1::DeleteStreamRequest request;
-  request.set_name(name);
+  request.set_name(RequireUtf8("stream name", name));
   Call(*connection_, *connection_->streams, &v1::StreamService::Stub::DeleteStream, request);
 }
 
 QuantilesAnswer Client::Quantiles(const std::string& stream, const std::vector<double>& phi,
                                   const Scope& scope) {
   v1::QuantilesRequest request;
-  request.set_stream(stream);
+  request.set_stream(RequireUtf8("stream name", stream));
   request.mutable_phi()->Add(phi.begin(), phi.end());
   SetScope(scope, &request);
   return FromProto(
@@ -127,7 +123,7 @@ QuantilesAnswer Client::Quantiles(const std::string& stream, const std::vector<d
 RanksAnswer Client::Ranks(const std::string& stream, const std::vector<Value>& values,
                           const Scope& scope) {
   v1::RanksRequest request;
-  request.set_stream(stream);
+  request.set_stream(RequireUtf8("stream name", stream));
   ToProto(values, request.mutable_values());
   SetScope(scope, &request);
   return FromProto(
@@ -137,7 +133,7 @@ RanksAnswer Client::Ranks(const std::string& stream, const std::vector<Value>& v
 HistogramAnswer Client::EquiDepthHistogram(const std::string& stream, std::uint32_t buckets,
                                            const Scope& scope) {
   v1::HistogramRequest request;
-  request.set_stream(stream);
+  request.set_stream(RequireUtf8("stream name", stream));
   request.set_equi_depth(buckets);
   SetScope(scope, &request);
   return FromProto(
@@ -147,7 +143,7 @@ HistogramAnswer Client::EquiDepthHistogram(const std::string& stream, std::uint3
 HistogramAnswer Client::Histogram(const std::string& stream, const std::vector<Value>& bounds,
                                   const Scope& scope) {
   v1::HistogramRequest request;
-  request.set_stream(stream);
+  request.set_stream(RequireUtf8("stream name", stream));
   ToProto(bounds, request.mutable_bounds()->mutable_values());
   SetScope(scope, &request);
   return FromProto(
@@ -157,7 +153,7 @@ HistogramAnswer Client::Histogram(const std::string& stream, const std::vector<V
 HeavyHittersAnswer Client::HeavyHitters(const std::string& stream, double support,
                                         std::uint32_t limit, const Scope& scope) {
   v1::HeavyHittersRequest request;
-  request.set_stream(stream);
+  request.set_stream(RequireUtf8("stream name", stream));
   request.set_support(support);
   request.set_limit(limit);
   SetScope(scope, &request);
@@ -168,7 +164,7 @@ HeavyHittersAnswer Client::HeavyHitters(const std::string& stream, double suppor
 CountsAnswer Client::Counts(const std::string& stream, const std::vector<Value>& items,
                             const Scope& scope) {
   v1::CountsRequest request;
-  request.set_stream(stream);
+  request.set_stream(RequireUtf8("stream name", stream));
   ToProto(items, request.mutable_items());
   SetScope(scope, &request);
   return FromProto(

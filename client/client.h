@@ -71,7 +71,8 @@ class Watch {
 };
 
 /// One connection, opened by the first call and opened again by itself when it broke.
-/// Errors: every call throws Error. Thread: every method from any thread. Lifetime: pushers and
+/// Errors: every call throws Error; kInvalidArgument, without asking the daemon, for a name or an
+/// item that is not UTF-8. Thread: every method from any thread. Lifetime: pushers and
 /// watches keep what they need of it.
 class Client {
  public:

@@ -1,5 +1,10 @@
 #include "client/convert.h"
 
+#include <array>
+#include <cstdio>
+
+#include "client/error.h"
+
 namespace tidemark::client {
 namespace {
 
@@ -15,6 +20,25 @@ ItemCount FromProto(const v1::ItemCount& item) {
 }
 
 }  // namespace
+
+const std::string& RequireUtf8(std::string_view what, const std::string& text) {
+  if (IsUtf8(text)) return text;
+  // As much as a message of one line has room for.
+  constexpr std::size_t kShown = 64;
+  std::string shown;
+  for (const char c : text.substr(0, kShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      shown += c;
+    } else {
+      std::array<char, 5> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\x%02x", static_cast<unsigned>(byte));
+      shown += escape.data();
+    }
+  }
+  if (text.size() > kShown) shown += "...";
+  throw Error(Code::kInvalidArgument, std::string(what) + " \"" + shown + "\" is not UTF-8");
+}
 
 Value FromProto(const v1::Value& value) {
   switch (value.kind_case()) {
@@ -47,7 +71,7 @@ void ToProto(const Value& value, v1::Value* out) {
     void operator()(std::uint64_t v) const { out->set_uint64(v); }
     void operator()(std::uint32_t v) const { out->set_uint32(v); }
     void operator()(Ipv4 v) const { out->set_ipv4(v.address); }
-    void operator()(const std::string& v) const { out->set_string(v); }
+    void operator()(const std::string& v) const { out->set_string(RequireUtf8("item", v)); }
   };
   std::visit(Setter{out}, value.kind);
 }

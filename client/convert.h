@@ -2,6 +2,8 @@
 #ifndef TIDEMARK_CLIENT_CONVERT_H_
 #define TIDEMARK_CLIENT_CONVERT_H_
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/answers.h"
@@ -12,8 +14,13 @@
 
 namespace tidemark::client {
 
+/// `text`. Throws kInvalidArgument if it is not UTF-8, which protobuf could not carry: `what` names
+/// it, and the message is printable.
+const std::string& RequireUtf8(std::string_view what, const std::string& text);
+
 /// A value without a kind (of a newer daemon) becomes the string "?", so that it is seen.
 Value FromProto(const v1::Value& value);
+/// Throws kInvalidArgument for a string that is not UTF-8.
 void ToProto(const Value& value, v1::Value* out);
 void ToProto(const StreamConfig& config, v1::StreamConfig* out);
 void ToProto(const std::vector<Value>& values, google::protobuf::RepeatedPtrField<v1::Value>* out);

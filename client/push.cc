@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/connection.h"
+#include "client/convert.h"
 
 namespace tidemark::client {
 
@@ -275,13 +276,13 @@ AcknowledgedPushSummary AcknowledgedPusher::Finish() {
 }
 
 Pusher Client::Push(const std::string& stream) {
-  return Pusher(std::make_unique<PlainCall>(connection_, stream));
+  return Pusher(std::make_unique<PlainCall>(connection_, RequireUtf8("stream name", stream)));
 }
 
 AcknowledgedPusher Client::PushAcknowledged(const std::string& stream,
                                             AcknowledgedPushOptions options) {
-  return AcknowledgedPusher(
-      std::make_unique<AcknowledgedCall>(connection_, stream, std::move(options)));
+  return AcknowledgedPusher(std::make_unique<AcknowledgedCall>(
+      connection_, RequireUtf8("stream name", stream), std::move(options)));
 }
 
 }  // namespace tidemark::client

@@ -57,7 +57,7 @@ void Watch::Cancel() {
 Watch Client::WatchQuantiles(const std::string& stream, const std::vector<double>& phi,
                              const WatchOptions& options) {
   v1::WatchRequest request;
-  request.mutable_quantiles()->set_stream(stream);
+  request.mutable_quantiles()->set_stream(RequireUtf8("stream name", stream));
   request.mutable_quantiles()->mutable_phi()->Add(phi.begin(), phi.end());
   SetScope(options.scope, request.mutable_quantiles());
   SetOptions(options, &request);
@@ -67,7 +67,7 @@ Watch Client::WatchQuantiles(const std::string& stream, const std::vector<double
 Watch Client::WatchHeavyHitters(const std::string& stream, double support, std::uint32_t limit,
                                 const WatchOptions& options) {
   v1::WatchRequest request;
-  request.mutable_heavy_hitters()->set_stream(stream);
+  request.mutable_heavy_hitters()->set_stream(RequireUtf8("stream name", stream));
   request.mutable_heavy_hitters()->set_support(support);
   request.mutable_heavy_hitters()->set_limit(limit);
   SetScope(options.scope, request.mutable_heavy_hitters());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -117,6 +118,36 @@ TEST(Push, ARefusedBatchEndsIt) {
   EXPECT_STREQ(error.what(), "too many streams");
   EXPECT_EQ(Caught([&] { pusher.Finish(); }).code(), Code::kResourceExhausted);
   EXPECT_EQ(server.Values("s").size(), kBatchValues) << "the batch before it stays";
+}
+
+TEST(Client, TextThatIsNotUtf8IsNotSent) {
+  FakeServer server;
+  Client client(To(server));
+  const std::string bad = "bad\xff\n";
+  const std::string said = "stream name \"bad\\xff\\x0a\" is not UTF-8";
+  const std::function<void()> calls[] = {
+      [&] { client.CreateStream(bad); },
+      [&] { client.DescribeStream(bad); },
+      [&] { client.DeleteStream(bad); },
+      [&] { client.Quantiles(bad, {0.5}); },
+      [&] { client.Ranks(bad, {Value{1.0}}); },
+      [&] { client.EquiDepthHistogram(bad, 2); },
+      [&] { client.Histogram(bad, {Value{1.0}}); },
+      [&] { client.HeavyHitters(bad, 0.5); },
+      [&] { client.Counts(bad, {Value{1.0}}); },
+      [&] { client.WatchQuantiles(bad, {0.5}); },
+      [&] { client.WatchHeavyHitters(bad, 0.5); },
+      [&] { client.Push(bad); },
+      [&] { client.PushAcknowledged(bad); },
+  };
+  for (const auto& call : calls) {
+    const Error error = Caught(call);
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_EQ(error.what(), said);
+  }
+  EXPECT_STREQ(Caught([&] { client.ListStreams("\xc0"); }).what(), "prefix \"\\xc0\" is not UTF-8");
+  EXPECT_STREQ(Caught([&] { client.Counts("s", {Value{std::string("\xed\xa0\x80")}}); }).what(),
+               "item \"\\xed\\xa0\\x80\" is not UTF-8");
 }
 
 TEST(Push, WithoutFinishIsCancelled) {
