@@ -222,22 +222,39 @@ absl::StatusOr<HistogramAnswer> QueryEngine::BoundedHistogram(std::string_view s
 
 namespace {
 
+// Texts looked up at a time, so that not much more than an answer's bytes are ever held: at the
+// largest item that can be configured, 64 KiB, as many again.
+constexpr std::size_t kTextsAtOnce = 64;
+
 // Turns keys into values; for strings through the dictionary. nullopt if an item's text was
-// forgotten since the view was taken.
+// forgotten since the view was taken. Errors: RESOURCE_EXHAUSTED if the texts are too large.
 template <class Key, class Counts>
-std::optional<std::vector<ItemRow>> ToRows(const KeyedStream<Key>& stream, const Counts& counts) {
+absl::StatusOr<std::optional<std::vector<ItemRow>>> ToRows(const KeyedStream<Key>& stream,
+                                                           const Counts& counts) {
   std::vector<ItemRow> rows;
   rows.reserve(counts.size());
   for (const auto& count : counts) {
     rows.push_back({DecodeValue(stream.type(), count.key), count.count_low, count.count_high});
   }
   if (stream.type() != ValueType::kString) return rows;
-  std::vector<std::uint64_t> ids;
-  ids.reserve(counts.size());
-  for (const auto& count : counts) ids.push_back(count.key);
-  std::optional<std::vector<std::string>> texts = stream.ItemTexts(ids);
-  if (!texts) return std::nullopt;
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].value = std::move((*texts)[i]);
+  std::size_t bytes = 0;
+  for (std::size_t begin = 0; begin < rows.size(); begin += kTextsAtOnce) {
+    std::vector<std::uint64_t> ids;
+    for (std::size_t i = begin; i < std::min(begin + kTextsAtOnce, rows.size()); ++i) {
+      ids.push_back(counts[i].key);
+    }
+    std::optional<std::vector<std::string>> texts = stream.ItemTexts(ids);
+    if (!texts) return std::nullopt;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      bytes += (*texts)[i].size();
+      rows[begin + i].value = std::move((*texts)[i]);
+    }
+    if (bytes > QueryEngine::kAnswerBytesMax) {
+      return absl::ResourceExhaustedError(Concat(
+          "the texts of ", rows.size(), " items take more than the ", QueryEngine::kAnswerBytesMax,
+          " bytes of one answer; set a smaller limit or ask for a larger support"));
+    }
+  }
   return rows;
 }
 
@@ -283,8 +300,15 @@ absl::StatusOr<ItemsAnswer> QueryEngine::HeavyHitters(std::string_view name, dou
           }
           auto found = frequencies.HeavyHitters(support);
           if (limit != 0 && found.size() > limit) found.resize(limit);
-          if (auto rows = ToRows(keyed, found)) {
-            answer.rows = *std::move(rows);
+          if (found.size() > kRowsMax) {
+            return absl::ResourceExhaustedError(
+                Concat(found.size(), " items have a support of ", support, "; an answer holds ",
+                       kRowsMax, ": set limit to that or less, or ask for a larger support"));
+          }
+          auto rows = ToRows(keyed, found);
+          if (!rows.ok()) return rows.status();
+          if (*rows) {
+            answer.rows = **std::move(rows);
             return answer;
           }
         }

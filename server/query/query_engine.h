@@ -75,12 +75,16 @@ struct ItemsAnswer {
 
 /// Thread: any. Every call may wait, up to `deadline`, for windows of the stream that are being
 /// sorted. Errors of all: NOT_FOUND, INVALID_ARGUMENT (naming the argument), FAILED_PRECONDITION
-/// (quantiles of a string stream), DEADLINE_EXCEEDED.
+/// (quantiles of a string stream), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the answer is too large).
 class QueryEngine {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
   /// φ, values or items of one request.
   static constexpr std::size_t kArgumentsMax = 10'000;
+  /// Rows of one answer, and bytes of it as a message: what a gRPC client receives by default. More
+  /// is RESOURCE_EXHAUSTED, never cut in silence.
+  static constexpr std::size_t kRowsMax = kArgumentsMax;
+  static constexpr std::size_t kAnswerBytesMax = std::size_t{4} << 20;
 
   explicit QueryEngine(Pipeline& pipeline) : pipeline_(pipeline) {}
 
