@@ -22,12 +22,12 @@
 #include "server/telemetry/metrics.h"
 #include "server/window/concat.h"
 #include "tidemark/v1/info.pb.h"
+#include "wire/frame.h"
 
 namespace tidemark::server {
 namespace {
 
 constexpr std::uint64_t kIoThreadsMax = 4;  // a fifth reader finds nothing left to read
-constexpr std::uint64_t kFrameOverheadBytes = 64;
 
 RecordedTime Now() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -152,7 +152,7 @@ absl::Status Daemon::Parts::StartServers() {
   if (config.listen.tcp) {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
-    options.frame_bytes_max = config.limits.max_batch_bytes + kFrameOverheadBytes;
+    options.frame_bytes_max = config.limits.max_batch_bytes + wire::kBatchHeaderBytes;
     tcp.emplace(io.io(), pipeline, metrics, options, Now, LogIngest);
     if (absl::Status status = tcp->Start(); !status.ok()) return status;
     serve("tcp", *config.listen.tcp, tcp->port());
@@ -268,15 +268,17 @@ void Daemon::Shutdown() {
                         end - std::chrono::steady_clock::now()));
   };
   parts.ready = false;
+  // New values end in every protocol before any of them waits for its peers.
+  if (parts.grpc) {
+    parts.grpc->SetServing(false);
+    parts.grpc->EndPushes();
+  }
   // Sources first: what they have read is taken in and acknowledged. Then calls and subscriptions,
   // then the windows, and the metrics at the very last, so that a scrape can still see all of it.
   if (parts.statsd) parts.statsd->Stop(left());
   if (parts.tcp) parts.tcp->Stop(left());
-  if (parts.grpc) {
-    parts.grpc->SetServing(false);
-    // Pushes that go on for ever get half of what is left; then they are cut.
-    parts.grpc->Stop(left() / 2);
-  }
+  // Senders that do not read their acknowledgements get half of what is left; then they are cut.
+  if (parts.grpc) parts.grpc->Stop(left() / 2);
   parts.pipeline.Stop();
   parts.io.Stop();
   if (parts.http) parts.http->Stop();

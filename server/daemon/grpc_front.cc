@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "server/rpc/executor.h"
 #include "server/rpc/ingest_service.h"
+#include "server/rpc/message_bytes.h"
 #include "server/rpc/query_service.h"
 #include "server/rpc/stream_service.h"
 #include "server/window/concat.h"
@@ -20,12 +22,17 @@
 namespace tidemark::server {
 namespace {
 
-// Beside the values of a batch a message holds names and framing.
-constexpr std::uint64_t kMessageOverheadBytes = 64 * 1024;
+// A message that gRPC itself finds too large ends its call before the services see it, so that it
+// is counted nowhere: gRPC's limit lies well above theirs. It bounds what one call can make the
+// daemon hold.
+std::uint64_t ReceiveBytesMax(const Config& config) {
+  return std::max(4 * config.limits.max_batch_bytes + IngestServiceImpl::kMessageOverheadBytes,
+                  std::uint64_t{2 * kRequestBytesMax});
+}
 // A query of a busy stream spends most of its time waiting for windows under way, which costs no
 // processor: with one thread a core, 500 such queries a second wait for one another.
 constexpr unsigned kQueryThreadsMin = 16;
-// Queries that wait for an executor thread; each holds its request, at most a message.
+// Queries that wait for an executor thread; each holds its request, at most kRequestBytesMax.
 constexpr std::size_t kQueryQueueMax = 1024;
 // A client may ping this often without being sent away; long subscriptions need it (the library's
 // default is five minutes).
@@ -69,7 +76,10 @@ struct GrpcFront::Parts {
         executor(
             static_cast<int>(std::max(kQueryThreadsMin, 2 * std::thread::hardware_concurrency())),
             kQueryQueueMax, metrics),
-        ingest(pipeline, metrics, config_in.limits.max_connections, clock),
+        ingest(pipeline, metrics,
+               {.calls_max = config_in.limits.max_connections,
+                .batch_bytes_max = config_in.limits.max_batch_bytes},
+               clock),
         streams(pipeline, metrics),
         queries(engine, executor, metrics, config_in.limits.max_subscriptions, clock),
         info(pipeline, std::move(fill_info)) {}
@@ -109,8 +119,7 @@ absl::Status GrpcFront::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
-  builder.SetMaxReceiveMessageSize(
-      static_cast<int>(parts_->config.limits.max_batch_bytes + kMessageOverheadBytes));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(ReceiveBytesMax(parts_->config)));
   builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &parts_->port);
   builder.RegisterService(&parts_->ingest);
   builder.RegisterService(&parts_->streams);
@@ -131,11 +140,13 @@ void GrpcFront::SetServing(bool serving) {
   parts_->server->GetHealthCheckService()->SetServingStatus(serving);
 }
 
+void GrpcFront::EndPushes() { parts_->ingest.EndCalls(); }
+
 void GrpcFront::Stop(std::chrono::milliseconds deadline) {
   if (parts_->server) {
     const auto now = [] { return std::chrono::system_clock::now(); };
     const auto end = now() + deadline;
-    parts_->ingest.RefuseCalls();
+    EndPushes();
     parts_->queries.EndSubscriptions();
     while (now() < end && (parts_->ingest.calls() > 0 || parts_->queries.running() > 0)) {
       std::this_thread::sleep_for(kCallsPoll);

@@ -32,8 +32,11 @@ class GrpcFront {
   std::uint16_t port() const;
   /// What grpc.health.v1 answers.
   void SetServing(bool serving);
-  /// Ends subscriptions and new pushes at once with UNAVAILABLE, calls under way at the deadline at
-  /// the latest. Idle connections do not hold it up.
+  /// Pushes take in no further batch and end with UNAVAILABLE once their acknowledgements have
+  /// left; new ones at once. Does not wait.
+  void EndPushes();
+  /// EndPushes, and ends subscriptions with UNAVAILABLE; calls under way at the deadline at the
+  /// latest. Idle connections do not hold it up.
   void Stop(std::chrono::milliseconds deadline);
 
  private:

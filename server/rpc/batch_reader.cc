@@ -76,6 +76,36 @@ double ValuesOf(const v1::Batch& batch) {
   return static_cast<double>(std::max<std::size_t>(1, count));
 }
 
+// Bytes of a batch's values in framed TCP, so that one limit means the same in both protocols.
+std::uint64_t PayloadBytes(const v1::Batch& batch) {
+  switch (batch.values_case()) {
+    case v1::Batch::kFloat64:
+      return BytesOf(batch.float64().values()).size();
+    case v1::Batch::kFloat32:
+      return BytesOf(batch.float32().values()).size();
+    case v1::Batch::kInt64:
+      return BytesOf(batch.int64().values()).size();
+    case v1::Batch::kUint64:
+      return BytesOf(batch.uint64().values()).size();
+    case v1::Batch::kUint32:
+      return BytesOf(batch.uint32().values()).size();
+    case v1::Batch::kIpv4:
+      return BytesOf(batch.ipv4().values()).size();
+    case v1::Batch::kPacked:
+      return batch.packed().size();
+    case v1::Batch::kString: {
+      std::uint64_t bytes = 0;
+      for (const std::string& item : batch.string().values()) {
+        bytes += sizeof(std::uint32_t) + item.size();
+      }
+      return bytes;
+    }
+    case v1::Batch::VALUES_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
 std::string_view RefusalReason(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kFailedPrecondition:
@@ -153,6 +183,12 @@ AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time
 
 AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
   AppendResult result;
+  if (const std::uint64_t bytes = PayloadBytes(batch); bytes > batch_bytes_max_) {
+    metrics_.Refused(Source::kGrpc, "frame_too_large").Increment(ValuesOf(batch));
+    result.status = absl::ResourceExhaustedError(
+        Concat("a batch of ", bytes, " bytes is too large; expected at most ", batch_bytes_max_));
+    return result;
+  }
   bool bad_name = false;
   for (const bool reopen : {false, true}) {
     result = AppendResult{.status = SelectStream(batch, reopen, bad_name)};

@@ -13,9 +13,12 @@ namespace tidemark::server {
 /// Thread: one at a time.
 class BatchReader {
  public:
-  BatchReader(IngestSink& sink, Metrics& metrics) : sink_(sink), metrics_(metrics) {}
+  BatchReader(IngestSink& sink, Metrics& metrics, std::uint64_t batch_bytes_max)
+      : sink_(sink), metrics_(metrics), batch_bytes_max_(batch_bytes_max) {}
 
   /// Appends a batch. A stream that was deleted since the batch before is created anew, once.
+  /// Errors: RESOURCE_EXHAUSTED if its values take more than batch_bytes_max, counted as framed TCP
+  /// packs them: an item of a string batch takes 4 bytes and its text.
   AppendResult Append(const v1::Batch& batch, RecordedTime time);
 
  private:
@@ -24,6 +27,7 @@ class BatchReader {
 
   IngestSink& sink_;
   Metrics& metrics_;
+  const std::uint64_t batch_bytes_max_;
   std::string name_;
   StreamHandle stream_;
 };

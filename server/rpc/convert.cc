@@ -13,6 +13,7 @@ namespace {
 
 // How long a sender should wait before it tries again.
 constexpr int kRetrySeconds = 1;
+constexpr char kRetryType[] = "type.googleapis.com/google.rpc.RetryInfo";
 
 std::string RetryDetails(const absl::Status& status) {
   rpc::RetryInfo retry;
@@ -21,7 +22,7 @@ std::string RetryDetails(const absl::Status& status) {
   details.set_code(static_cast<int>(status.code()));
   details.set_message(std::string(status.message()));
   google::protobuf::Any* any = details.add_details();
-  any->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
+  any->set_type_url(kRetryType);
   any->set_value(retry.SerializeAsString());
   return details.SerializeAsString();
 }
@@ -49,10 +50,15 @@ grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const auto code = static_cast<grpc::StatusCode>(status.code());
   std::string message(status.message());
-  if (status.code() == absl::StatusCode::kUnavailable) {
+  if (absl::IsUnavailable(status) || status.GetPayload(kRetryType)) {
     return grpc::Status(code, message, RetryDetails(status));
   }
   return grpc::Status(code, message);
+}
+
+absl::Status RetryLater(absl::Status status) {
+  status.SetPayload(kRetryType, absl::Cord());
+  return status;
 }
 
 absl::StatusOr<std::optional<ValueType>> FromProto(v1::ValueType type) {

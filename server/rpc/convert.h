@@ -17,9 +17,12 @@
 
 namespace tidemark::server {
 
-/// The same code and message. UNAVAILABLE carries google.rpc.RetryInfo (one second) in its details:
-/// a sender may try again.
+/// The same code and message. UNAVAILABLE, and whatever RetryLater marked, carries
+/// google.rpc.RetryInfo (one second) in its details: a sender may try again.
 grpc::Status ToGrpc(const absl::Status& status);
+
+/// For limits that others reach together: what is refused now may be served later.
+absl::Status RetryLater(absl::Status status);
 
 /// INVALID_ARGUMENT for a number that names no type; nullopt for VALUE_TYPE_UNSPECIFIED.
 absl::StatusOr<std::optional<ValueType>> FromProto(v1::ValueType type);

@@ -1,12 +1,14 @@
 #include "server/rpc/ingest_service.h"
 
-#include <atomic>
 #include <deque>
+#include <limits>
+#include <memory>
 #include <mutex>
-#include <utility>
+#include <optional>
 
 #include "server/rpc/batch_reader.h"
 #include "server/rpc/convert.h"
+#include "server/rpc/message_bytes.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -14,43 +16,8 @@ namespace {
 
 // Acknowledgements that may wait for a slow reader; beyond it nothing more is read.
 constexpr std::size_t kAcknowledgementsMax = 256;
-
-// Counts a call, also as a connection, while it lives.
-class ConnectionCount {
- public:
-  ConnectionCount(Metrics& metrics, std::atomic<std::uint64_t>& calls)
-      : gauge_(metrics.source(Source::kGrpc).connections), calls_(calls) {
-    gauge_.Increment();
-    calls_.fetch_add(1);
-  }
-  ~ConnectionCount() {
-    gauge_.Decrement();
-    calls_.fetch_sub(1);
-  }
-  ConnectionCount(const ConnectionCount&) = delete;
-  ConnectionCount& operator=(const ConnectionCount&) = delete;
-
- private:
-  prometheus::Gauge& gauge_;
-  std::atomic<std::uint64_t>& calls_;
-};
-
-template <class Message>
-absl::Status Parse(grpc::ByteBuffer& bytes, Message& message, Metrics& metrics) {
-  if (grpc::SerializationTraits<Message>::Deserialize(&bytes, &message).ok()) {
-    return absl::OkStatus();
-  }
-  metrics.Refused(Source::kGrpc, "bad_frame").Increment();
-  return absl::InvalidArgumentError(
-      Concat("a message is not a ", message.GetTypeName(),
-             ": its bytes are malformed, or a text in it is not UTF-8"));
-}
-
-template <class Message>
-grpc::Status Serialize(const Message& message, grpc::ByteBuffer* bytes) {
-  bool own = false;
-  return grpc::SerializationTraits<Message>::Serialize(message, bytes, &own);
-}
+// Counts and short texts of this process's own making.
+constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
 
 // A call that ends at once.
 template <class Reactor>
@@ -60,111 +27,201 @@ class Refused final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// A server reactor lives until gRPC calls OnDone, which it does only after Finish. While a reactor
-// waits for room in the sink it has not finished, so that the callback finds it alive.
-class PushReactor final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
+struct Environment {
+  IngestSink& sink;
+  Metrics& metrics;
+  const IngestLimits& limits;
+  const IngestServiceImpl::Clock& clock;
+  IngestCalls& calls;
+};
+
+// The reading side of both calls: one message at a time, none while the sink is saturated.
+//
+// Lifetime: keeps itself alive until OnDone, which gRPC calls after Finish; whoever resumes it
+// later finds it gone. Thread: gRPC's callbacks, Stop and Resume come from any; mutex_ orders them.
+// Only the thread that set kBusy touches what TakeIn uses.
+template <class Reactor>
+class ReadingReactor : public Reactor, public IngestCall {
  public:
-  PushReactor(IngestSink& sink, Metrics& metrics, const IngestServiceImpl::Clock& clock,
-              std::atomic<std::uint64_t>& calls, grpc::ByteBuffer* response)
-      : sink_(sink),
-        metrics_(metrics),
-        clock_(clock),
-        reader_(sink, metrics),
-        response_(response),
-        connection_(metrics, calls) {
-    StartRead(&bytes_);
+  // Adds a new reactor to the calls and begins to read, or refuses the call.
+  template <class Derived, class... Arguments>
+  static Reactor* Begin(const Environment& environment, Arguments... arguments) {
+    const auto reactor = std::make_shared<Derived>(environment, arguments...);
+    if (const absl::Status status = environment.calls.Add(reactor); !status.ok()) {
+      return new Refused<Reactor>(status);
+    }
+    reactor->self_ = reactor;
+    reactor->Resume();
+    return reactor.get();
   }
 
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      v1::PushResponse response;
-      response.set_batches(batches_);
-      response.set_accepted(accepted_);
-      response.set_refused(refused_);
-      Finish(Serialize(response, response_));
-      return;
-    }
-    if (absl::Status status = Parse(bytes_, request_, metrics_); !status.ok()) {
-      Finish(ToGrpc(status));
-      return;
-    }
-    const AppendResult result = reader_.Append(request_.batch(), clock_());
-    if (!result.status.ok()) {
-      Finish(ToGrpc(result.status));
-      return;
-    }
-    ++batches_;
-    accepted_ += result.accepted;
-    refused_ += result.refused;
-    if (sink_.saturated()) {
-      metrics_.source(Source::kGrpc).paused.Increment();
-      sink_.WhenReady([this] { StartRead(&bytes_); });
-    } else {
-      StartRead(&bytes_);
+  void Stop(const absl::Status& status) final {
+    const std::lock_guard lock(mutex_);
+    if (reads_ == Reads::kBusy) {
+      stopped_ = status;  // after the batch that is being taken in
+    } else if (reads_ != Reads::kOver) {
+      End(status);
     }
   }
 
-  void OnDone() override { delete this; }
+  void OnReadDone(bool ok) final {
+    {
+      const std::lock_guard lock(mutex_);
+      // What came after Stop is not taken in, and so not acknowledged.
+      if (reads_ == Reads::kOver) return;
+      reads_ = Reads::kBusy;
+    }
+    const absl::Status status = ok ? TakeMessage() : absl::OkStatus();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ok || !status.ok()) {
+        End(status);
+        return;
+      }
+      if (!stopped_ && MustWait()) {
+        metrics().source(Source::kGrpc).paused.Increment();
+        reads_ = Reads::kWaiting;
+        return;
+      }
+    }
+    ReadOn();
+  }
+
+  void OnDone() final {
+    environment_.calls.Remove(this);
+    self_.reset();
+  }
+
+ protected:
+  explicit ReadingReactor(const Environment& environment)
+      : environment_(environment),
+        reader_(environment.sink, environment.metrics, environment.limits.batch_bytes_max) {}
+
+  // Parses bytes_ and takes the batch in. A status that is not OK ends the call.
+  virtual absl::Status TakeIn(const grpc::ByteBuffer& bytes) = 0;
+  // mutex_ held, in all below. Whether nothing may be read until ReadOnAfterWait.
+  virtual bool MustWait() { return false; }
+  // Nothing is read any more: the call ends with `status`, at once or when its answers have left.
+  virtual void ReadsAreOver(const absl::Status& status) = 0;
+
+  bool waiting() const { return reads_ == Reads::kWaiting; }
+  void StopWaiting() { reads_ = Reads::kBusy; }
+
+  // Without mutex_, kBusy.
+  void ReadOn() {
+    if (!sink().saturated()) {
+      Resume();
+      return;
+    }
+    metrics().source(Source::kGrpc).paused.Increment();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) {
+        End(*stopped_);
+        return;
+      }
+      reads_ = Reads::kWaiting;
+    }
+    sink().WhenReady([weak = std::weak_ptr<ReadingReactor>(self_)] {
+      if (const auto self = weak.lock()) self->Resume();
+    });
+  }
+
+  template <class Message>
+  absl::Status Parse(const grpc::ByteBuffer& bytes, Message& message) {
+    absl::Status status = ParseMessage(bytes, message);
+    if (!status.ok()) metrics().Refused(Source::kGrpc, "bad_frame").Increment();
+    return status;
+  }
+
+  IngestSink& sink() { return environment_.sink; }
+  Metrics& metrics() { return environment_.metrics; }
+
+  const Environment environment_;
+  BatchReader reader_;
+  std::mutex mutex_;
 
  private:
-  IngestSink& sink_;
-  Metrics& metrics_;
-  const IngestServiceImpl::Clock& clock_;
-  BatchReader reader_;
+  enum class Reads {
+    kBusy,     // a batch is being taken in
+    kReading,  // gRPC reads
+    kWaiting,  // for room in the sink or for a slow reader of acknowledgements
+    kOver,
+  };
+
+  absl::Status TakeMessage() {
+    const std::uint64_t most =
+        environment_.limits.batch_bytes_max + IngestServiceImpl::kMessageOverheadBytes;
+    if (bytes_.Length() <= most) return TakeIn(bytes_);
+    metrics().Refused(Source::kGrpc, "frame_too_large").Increment();
+    return absl::ResourceExhaustedError(
+        Concat("a message of ", bytes_.Length(), " bytes is too large; expected at most ",
+               environment_.limits.batch_bytes_max, " bytes of values"));
+  }
+
+  void Resume() {
+    const std::lock_guard lock(mutex_);
+    if (reads_ == Reads::kOver) return;
+    if (stopped_) {
+      End(*stopped_);
+      return;
+    }
+    reads_ = Reads::kReading;
+    this->StartRead(&bytes_);
+  }
+
+  // mutex_ held.
+  void End(const absl::Status& status) {
+    reads_ = Reads::kOver;
+    ReadsAreOver(stopped_ && status.ok() ? *stopped_ : status);
+  }
+
+  std::shared_ptr<ReadingReactor> self_;  // until OnDone
   grpc::ByteBuffer bytes_;
+  Reads reads_ = Reads::kBusy;
+  std::optional<absl::Status> stopped_;  // Stop came while a batch was being taken in
+};
+
+class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::ByteBuffer>> {
+ public:
+  PushReactor(const Environment& environment, grpc::ByteBuffer* response)
+      : ReadingReactor(environment), response_(response) {}
+
+ private:
+  absl::Status TakeIn(const grpc::ByteBuffer& bytes) override {
+    if (absl::Status status = Parse(bytes, request_); !status.ok()) return status;
+    AppendResult result = reader_.Append(request_.batch(), environment_.clock());
+    if (!result.status.ok()) return std::move(result.status);
+    total_.set_batches(total_.batches() + 1);
+    total_.set_accepted(total_.accepted() + result.accepted);
+    total_.set_refused(total_.refused() + result.refused);
+    return absl::OkStatus();
+  }
+
+  void ReadsAreOver(const absl::Status& status) override {
+    if (status.ok()) {
+      Finish(ToGrpc(SerializeMessage(total_, kAnyBytes, *response_)));
+    } else if (absl::IsUnavailable(status)) {
+      // Without an answer the sender could not know.
+      Finish(ToGrpc(absl::UnavailableError(
+          Concat(std::string(status.message()), "; ", total_.batches(), " batches with ",
+                 total_.accepted(), " values of this call were taken in"))));
+    } else {
+      Finish(ToGrpc(status));
+    }
+  }
+
   v1::PushRequest request_;
+  v1::PushResponse total_;
   grpc::ByteBuffer* const response_;
-  const ConnectionCount connection_;
-  std::uint64_t batches_ = 0;
-  std::uint64_t accepted_ = 0;
-  std::uint64_t refused_ = 0;
 };
 
 // Reads and writes run side by side: at most one of each, and a bounded queue of acknowledgements
 // between them.
 class PushAcknowledgedReactor final
-    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+    : public ReadingReactor<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
  public:
-  PushAcknowledgedReactor(IngestSink& sink, Metrics& metrics, const IngestServiceImpl::Clock& clock,
-                          std::atomic<std::uint64_t>& calls)
-      : sink_(sink),
-        metrics_(metrics),
-        clock_(clock),
-        reader_(sink, metrics),
-        connection_(metrics, calls) {
-    StartRead(&bytes_);
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      EndReads(absl::OkStatus());
-      return;
-    }
-    // Without its batch id such a message cannot be acknowledged: those before it are, and then the
-    // call ends.
-    if (absl::Status status = Parse(bytes_, request_, metrics_); !status.ok()) {
-      EndReads(std::move(status));
-      return;
-    }
-    const AppendResult result = reader_.Append(request_.batch(), clock_());
-    v1::PushAcknowledgedResponse acknowledgement;
-    acknowledgement.set_batch_id(request_.batch_id());
-    acknowledgement.set_accepted(result.accepted);
-    acknowledgement.set_refused(result.refused);
-    acknowledgement.set_code(static_cast<int>(result.status.code()));
-    acknowledgement.set_message(std::string(result.status.message()));
-    bool read_on = true;
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(acknowledgement));
-      WriteNext();
-      if (queue_.size() >= kAcknowledgementsMax) {
-        waits_for_writes_ = true;
-        read_on = false;
-      }
-    }
-    if (read_on) ReadOn();
-  }
+  explicit PushAcknowledgedReactor(const Environment& environment) : ReadingReactor(environment) {}
 
   void OnWriteDone(bool ok) override {
     bool read_on = false;
@@ -178,8 +235,9 @@ class PushAcknowledgedReactor final
         // The peer is gone; the read that is under way, or the next one, ends the call.
         queue_.clear();
       }
-      if (waits_for_writes_ && queue_.size() < kAcknowledgementsMax / 2) {
+      if (waits_for_writes_ && waiting() && queue_.size() < kAcknowledgementsMax / 2) {
         waits_for_writes_ = false;
+        StopWaiting();
         read_on = true;
       }
       FinishIfIdle();
@@ -187,76 +245,66 @@ class PushAcknowledgedReactor final
     if (read_on) ReadOn();
   }
 
-  void OnDone() override { delete this; }
-
  private:
-  void EndReads(absl::Status status) {
+  absl::Status TakeIn(const grpc::ByteBuffer& bytes) override {
+    // Without its batch id such a message cannot be acknowledged: those before it are, and then the
+    // call ends.
+    if (absl::Status status = Parse(bytes, request_); !status.ok()) return status;
+    const AppendResult result = reader_.Append(request_.batch(), environment_.clock());
+    v1::PushAcknowledgedResponse acknowledgement;
+    acknowledgement.set_batch_id(request_.batch_id());
+    acknowledgement.set_accepted(result.accepted);
+    acknowledgement.set_refused(result.refused);
+    acknowledgement.set_code(static_cast<int>(result.status.code()));
+    acknowledgement.set_message(std::string(result.status.message()));
     const std::lock_guard lock(mutex_);
-    reads_done_ = true;
-    status_ = std::move(status);
+    queue_.push_back(std::move(acknowledgement));
+    WriteNext();
+    return absl::OkStatus();
+  }
+
+  bool MustWait() override {
+    waits_for_writes_ = queue_.size() >= kAcknowledgementsMax;
+    return waits_for_writes_;
+  }
+
+  void ReadsAreOver(const absl::Status& status) override {
+    ended_ = status;
     FinishIfIdle();
   }
-  void ReadOn() {
-    if (sink_.saturated()) {
-      metrics_.source(Source::kGrpc).paused.Increment();
-      sink_.WhenReady([this] { StartRead(&bytes_); });
-    } else {
-      StartRead(&bytes_);
-    }
-  }
+
   // Below: mutex_ held.
   void WriteNext() {
     if (writing_ || queue_.empty()) return;
     // Never fails: the message has only numbers and a text that this process made.
-    if (!Serialize(queue_.front(), &writing_bytes_).ok()) return;
+    if (!SerializeMessage(queue_.front(), kAnyBytes, writing_bytes_).ok()) return;
     writing_ = true;
     StartWrite(&writing_bytes_);
   }
   void FinishIfIdle() {
-    if (reads_done_ && !writing_ && queue_.empty()) Finish(ToGrpc(status_));
+    if (ended_ && !writing_ && queue_.empty()) Finish(ToGrpc(*ended_));
   }
 
-  IngestSink& sink_;
-  Metrics& metrics_;
-  const IngestServiceImpl::Clock& clock_;
-  BatchReader reader_;
-  grpc::ByteBuffer bytes_;
   v1::PushAcknowledgedRequest request_;
-  const ConnectionCount connection_;
-
-  std::mutex mutex_;
+  // All below: guarded by mutex_.
   std::deque<v1::PushAcknowledgedResponse> queue_;
   grpc::ByteBuffer writing_bytes_;
-  absl::Status status_;  // what the call ends with
+  std::optional<absl::Status> ended_;  // nothing is read any more; what the call ends with
   bool writing_ = false;
-  bool reads_done_ = false;
   bool waits_for_writes_ = false;
 };
 
 }  // namespace
 
-absl::Status IngestServiceImpl::Admit() {
-  if (refusing_) return absl::UnavailableError("the server is shutting down");
-  if (calls_ < calls_max_) return absl::OkStatus();
-  metrics_.source(Source::kGrpc).connections_refused.Increment();
-  return absl::ResourceExhaustedError(
-      Concat("the limit of ", calls_max_, " ingest calls at a time is reached"));
-}
-
 grpc::ServerReadReactor<grpc::ByteBuffer>* IngestServiceImpl::Push(
     grpc::CallbackServerContext* /*context*/, grpc::ByteBuffer* response) {
-  if (const absl::Status status = Admit(); !status.ok()) {
-    return new Refused<grpc::ServerReadReactor<grpc::ByteBuffer>>(status);
-  }
-  return new PushReactor(sink_, metrics_, clock_, calls_, response);
+  return PushReactor::Begin<PushReactor>({sink_, metrics_, limits_, clock_, calls_}, response);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* IngestServiceImpl::PushAcknowledged(
     grpc::CallbackServerContext* /*context*/) {
-  if (const absl::Status status = Admit(); !status.ok()) {
-    return new Refused<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(status);
-  }
-  return new PushAcknowledgedReactor(sink_, metrics_, clock_, calls_);
+  return PushAcknowledgedReactor::Begin<PushAcknowledgedReactor>(
+      {sink_, metrics_, limits_, clock_, calls_});
 }
 
 }  // namespace tidemark::server

@@ -2,50 +2,61 @@
 #ifndef TIDEMARK_SERVER_RPC_INGEST_SERVICE_H_
 #define TIDEMARK_SERVER_RPC_INGEST_SERVICE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
+#include "server/rpc/ingest_calls.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/ingest_sink.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
 
 namespace tidemark::server {
 
+struct IngestLimits {
+  /// Calls at a time; more are refused with RESOURCE_EXHAUSTED and RetryInfo.
+  std::uint64_t calls_max = 1000;
+  /// Bytes of one batch's values, as BatchReader counts them; larger ones are refused.
+  std::uint64_t batch_bytes_max = std::uint64_t{4} << 20;
+};
+
 /// Backpressure: while the sink is saturated a call reads nothing more, and HTTP/2 flow control
 /// makes the sender wait. Thread: gRPC's.
 ///
-/// Messages are parsed here and not by gRPC, which would take one that it cannot parse for the end
-/// of the call, so that its values were lost without a word.
+/// A message that is larger than a batch may be with its names, or that cannot be parsed, ends the
+/// call: its batch id is unknown, so that it cannot be acknowledged.
 class IngestServiceImpl final
     : public v1::IngestService::WithRawCallbackMethod_Push<
           v1::IngestService::WithRawCallbackMethod_PushAcknowledged<v1::IngestService::Service>> {
  public:
   using Clock = std::function<RecordedTime()>;
-  /// Calls beyond `calls_max` at a time are refused with RESOURCE_EXHAUSTED.
-  IngestServiceImpl(IngestSink& sink, Metrics& metrics, std::uint64_t calls_max, Clock clock)
-      : sink_(sink), metrics_(metrics), calls_max_(calls_max), clock_(std::move(clock)) {}
+  IngestServiceImpl(IngestSink& sink, Metrics& metrics, const IngestLimits& limits, Clock clock)
+      : sink_(sink),
+        metrics_(metrics),
+        limits_(limits),
+        clock_(std::move(clock)),
+        calls_(limits.calls_max, metrics) {}
 
   grpc::ServerReadReactor<grpc::ByteBuffer>* Push(grpc::CallbackServerContext* context,
                                                   grpc::ByteBuffer* response) override;
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* PushAcknowledged(
       grpc::CallbackServerContext* context) override;
 
-  /// New calls end at once with UNAVAILABLE from now on. Thread: any.
-  void RefuseCalls() { refusing_ = true; }
+  /// Calls end with UNAVAILABLE: each takes in no further batch, and its acknowledgements leave
+  /// first. New ones end at once. Thread: any.
+  void EndCalls() { calls_.EndAll(); }
   /// Calls that live.
-  std::uint64_t calls() const { return calls_; }
+  std::uint64_t calls() const { return calls_.size(); }
+
+  /// Beside the values of a batch a message holds names, framing, and for each item its length.
+  static constexpr std::uint64_t kMessageOverheadBytes = 64 * 1024;
 
  private:
-  /// Why a new call is refused; OK if it is not.
-  absl::Status Admit();
-
   IngestSink& sink_;
   Metrics& metrics_;
-  const std::uint64_t calls_max_;
+  const IngestLimits limits_;
   const Clock clock_;
-  std::atomic<bool> refusing_{false};
-  std::atomic<std::uint64_t> calls_{0};
+  IngestCalls calls_;
 };
 
 }  // namespace tidemark::server

@@ -17,8 +17,14 @@ namespace tidemark::server {
 
 /// Answers are computed on the executor; a full executor answers UNAVAILABLE with RetryInfo. A
 /// call's deadline is honoured: work for a call that is over is not begun, and waiting ends with
-/// it.
-class QueryServiceImpl final : public v1::QueryService::CallbackService {
+/// it. An answer takes at most QueryEngine::kAnswerBytesMax, or is RESOURCE_EXHAUSTED.
+class QueryServiceImpl final : public v1::QueryService::WithRawCallbackMethod_Quantiles<
+                                   v1::QueryService::WithRawCallbackMethod_Ranks<
+                                       v1::QueryService::WithRawCallbackMethod_Histogram<
+                                           v1::QueryService::WithRawCallbackMethod_HeavyHitters<
+                                               v1::QueryService::WithRawCallbackMethod_Counts<
+                                                   v1::QueryService::WithRawCallbackMethod_Watch<
+                                                       v1::QueryService::Service>>>>>> {
  public:
   /// `clock` gives microseconds since 1970, for the time stamped on continuous answers.
   QueryServiceImpl(const QueryEngine& engine, Executor& executor, Metrics& metrics,
@@ -30,22 +36,22 @@ class QueryServiceImpl final : public v1::QueryService::CallbackService {
         clock_(std::move(clock)) {}
 
   grpc::ServerUnaryReactor* Quantiles(grpc::CallbackServerContext* context,
-                                      const v1::QuantilesRequest* request,
-                                      v1::QuantilesResponse* response) override;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Ranks(grpc::CallbackServerContext* context,
-                                  const v1::RanksRequest* request,
-                                  v1::RanksResponse* response) override;
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Histogram(grpc::CallbackServerContext* context,
-                                      const v1::HistogramRequest* request,
-                                      v1::HistogramResponse* response) override;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* HeavyHitters(grpc::CallbackServerContext* context,
-                                         const v1::HeavyHittersRequest* request,
-                                         v1::HeavyHittersResponse* response) override;
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Counts(grpc::CallbackServerContext* context,
-                                   const v1::CountsRequest* request,
-                                   v1::CountsResponse* response) override;
-  grpc::ServerWriteReactor<v1::WatchResponse>* Watch(grpc::CallbackServerContext* context,
-                                                     const v1::WatchRequest* request) override;
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request) override;
 
   /// Ends every subscription with UNAVAILABLE, later ones at once.
   void EndSubscriptions();
@@ -53,9 +59,10 @@ class QueryServiceImpl final : public v1::QueryService::CallbackService {
   std::uint64_t running() const { return running_; }
 
  private:
-  template <class Compute>
+  template <class Request, class Response>
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
-                                Compute compute);
+                                const grpc::ByteBuffer& request_bytes,
+                                grpc::ByteBuffer& response_bytes);
 
   const QueryEngine& engine_;
   Executor& executor_;

@@ -2,16 +2,31 @@
 
 #include <algorithm>
 
+#include "server/query/query_engine.h"
 #include "server/rpc/convert.h"
+#include "server/rpc/message_bytes.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
 namespace {
 
 constexpr std::uint32_t kPageMax = 1000;
+// A page ends early at so many bytes: a thousand of the longest names that can be configured would
+// be more than a message.
+constexpr std::size_t kPageBytesMax = QueryEngine::kAnswerBytesMax / 4;
 
-grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, Metrics& metrics,
-                                 std::string_view method, const absl::Status& status) {
+// Parses, calls, serializes and ends a call, all at once. `call(request, response)` gives a status.
+template <class Request, class Response>
+grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Metrics& metrics,
+                              std::string_view method, const grpc::ByteBuffer& request_bytes,
+                              grpc::ByteBuffer& response_bytes, const auto& call) {
+  Request request;
+  Response response;
+  absl::Status status = ParseRequest(request_bytes, request);
+  if (status.ok()) status = call(request, response);
+  if (status.ok()) {
+    status = SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
+  }
   if (!status.ok()) {
     metrics.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
   }
@@ -23,48 +38,70 @@ grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, Metrics& 
 }  // namespace
 
 grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerContext* context,
-                                                          const v1::CreateStreamRequest* request,
-                                                          v1::CreateStreamResponse* response) {
-  const absl::StatusOr<StreamSettings> settings =
-      FromProto(request->config(), pipeline_.streams().defaults());
-  absl::Status status = settings.status();
-  if (settings.ok()) {
-    const absl::StatusOr<StreamHandle> stream =
-        pipeline_.streams().Create(request->name(), *settings);
-    status = stream.status();
-    if (stream.ok()) ToProto(**stream, *response->mutable_stream());
-  }
-  return Finish(context, metrics_, "create_stream", status);
+                                                          const grpc::ByteBuffer* request_bytes,
+                                                          grpc::ByteBuffer* response_bytes) {
+  return Run<v1::CreateStreamRequest, v1::CreateStreamResponse>(
+      context, metrics_, "create_stream", *request_bytes, *response_bytes,
+      [this](const v1::CreateStreamRequest& request, v1::CreateStreamResponse& response) {
+        const absl::StatusOr<StreamSettings> settings =
+            FromProto(request.config(), pipeline_.streams().defaults());
+        if (!settings.ok()) return settings.status();
+        const absl::StatusOr<StreamHandle> stream =
+            pipeline_.streams().Create(request.name(), *settings);
+        if (stream.ok()) ToProto(**stream, *response.mutable_stream());
+        return stream.status();
+      });
 }
 
 grpc::ServerUnaryReactor* StreamServiceImpl::ListStreams(grpc::CallbackServerContext* context,
-                                                         const v1::ListStreamsRequest* request,
-                                                         v1::ListStreamsResponse* response) {
-  const std::uint32_t asked = request->page_size();
-  const std::size_t page = asked == 0 ? kPageMax : std::min(asked, kPageMax);
-  // One more than the page tells whether there is a next one.
-  std::vector<StreamHandle> streams =
-      pipeline_.streams().List(request->page_token(), request->prefix(), page + 1);
-  if (streams.size() > page) {
-    streams.pop_back();
-    response->set_next_page_token(streams.back()->name());
-  }
-  for (const StreamHandle& stream : streams) ToProto(*stream, *response->add_streams());
-  return Finish(context, metrics_, "list_streams", absl::OkStatus());
+                                                         const grpc::ByteBuffer* request_bytes,
+                                                         grpc::ByteBuffer* response_bytes) {
+  return Run<v1::ListStreamsRequest, v1::ListStreamsResponse>(
+      context, metrics_, "list_streams", *request_bytes, *response_bytes,
+      [this](const v1::ListStreamsRequest& request, v1::ListStreamsResponse& response) {
+        const std::uint32_t asked = request.page_size();
+        const std::size_t page = asked == 0 ? kPageMax : std::min(asked, kPageMax);
+        // One more than the page tells whether there is a next one.
+        std::vector<StreamHandle> streams =
+            pipeline_.streams().List(request.page_token(), request.prefix(), page + 1);
+        if (streams.size() > page) {
+          streams.pop_back();
+          response.set_next_page_token(streams.back()->name());
+        }
+        std::size_t bytes = 0;
+        for (const StreamHandle& stream : streams) {
+          if (bytes > kPageBytesMax) {
+            const v1::Stream& last = response.streams(response.streams_size() - 1);
+            response.set_next_page_token(last.name());
+            break;
+          }
+          ToProto(*stream, *response.add_streams());
+          bytes += response.streams(response.streams_size() - 1).ByteSizeLong();
+        }
+        return absl::OkStatus();
+      });
 }
 
-grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(
-    grpc::CallbackServerContext* context, const v1::DescribeStreamRequest* request,
-    v1::DescribeStreamResponse* response) {
-  const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(request->name());
-  if (stream.ok()) ToProto(**stream, *response->mutable_stream());
-  return Finish(context, metrics_, "describe_stream", stream.status());
+grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request_bytes,
+                                                            grpc::ByteBuffer* response_bytes) {
+  return Run<v1::DescribeStreamRequest, v1::DescribeStreamResponse>(
+      context, metrics_, "describe_stream", *request_bytes, *response_bytes,
+      [this](const v1::DescribeStreamRequest& request, v1::DescribeStreamResponse& response) {
+        const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(request.name());
+        if (stream.ok()) ToProto(**stream, *response.mutable_stream());
+        return stream.status();
+      });
 }
 
 grpc::ServerUnaryReactor* StreamServiceImpl::DeleteStream(grpc::CallbackServerContext* context,
-                                                          const v1::DeleteStreamRequest* request,
-                                                          v1::DeleteStreamResponse* /*response*/) {
-  return Finish(context, metrics_, "delete_stream", pipeline_.streams().Delete(request->name()));
+                                                          const grpc::ByteBuffer* request_bytes,
+                                                          grpc::ByteBuffer* response_bytes) {
+  return Run<v1::DeleteStreamRequest, v1::DeleteStreamResponse>(
+      context, metrics_, "delete_stream", *request_bytes, *response_bytes,
+      [this](const v1::DeleteStreamRequest& request, v1::DeleteStreamResponse& /*response*/) {
+        return pipeline_.streams().Delete(request.name());
+      });
 }
 
 grpc::ServerUnaryReactor* InfoServiceImpl::GetInfo(grpc::CallbackServerContext* context,

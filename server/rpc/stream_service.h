@@ -12,23 +12,27 @@
 
 namespace tidemark::server {
 
-class StreamServiceImpl final : public v1::StreamService::CallbackService {
+class StreamServiceImpl final : public v1::StreamService::WithRawCallbackMethod_CreateStream<
+                                    v1::StreamService::WithRawCallbackMethod_ListStreams<
+                                        v1::StreamService::WithRawCallbackMethod_DescribeStream<
+                                            v1::StreamService::WithRawCallbackMethod_DeleteStream<
+                                                v1::StreamService::Service>>>> {
  public:
   StreamServiceImpl(Pipeline& pipeline, Metrics& metrics)
       : pipeline_(pipeline), metrics_(metrics) {}
 
   grpc::ServerUnaryReactor* CreateStream(grpc::CallbackServerContext* context,
-                                         const v1::CreateStreamRequest* request,
-                                         v1::CreateStreamResponse* response) override;
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListStreams(grpc::CallbackServerContext* context,
-                                        const v1::ListStreamsRequest* request,
-                                        v1::ListStreamsResponse* response) override;
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* DescribeStream(grpc::CallbackServerContext* context,
-                                           const v1::DescribeStreamRequest* request,
-                                           v1::DescribeStreamResponse* response) override;
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* DeleteStream(grpc::CallbackServerContext* context,
-                                         const v1::DeleteStreamRequest* request,
-                                         v1::DeleteStreamResponse* response) override;
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
 
  private:
   Pipeline& pipeline_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/rpc/convert.h"
+#include "server/rpc/message_bytes.h"
 #include "server/rpc/query_calls.h"
 #include "server/window/concat.h"
 
@@ -92,8 +93,16 @@ absl::Status WatchReactor::ReadRequest() {
 }
 
 void WatchReactor::Look() {
+  look_begun_ = std::chrono::steady_clock::now();
   // A full executor skips this look; the next one comes an interval later.
-  if (!environment_.executor.Post([self = shared_from_this()] { self->Compute(); })) SetAlarm();
+  if (!environment_.executor.Post([self = shared_from_this()] { self->Compute(); })) {
+    CountError(absl::StatusCode::kUnavailable);
+    SetAlarm();
+  }
+}
+
+void WatchReactor::CountError(absl::StatusCode code) {
+  environment_.metrics.QueryErrors("watch", absl::StatusCodeToString(code)).Increment();
 }
 
 void WatchReactor::SetAlarm() {
@@ -113,12 +122,12 @@ absl::Status WatchReactor::ComputeAnswer(v1::WatchResponse& response) const {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::max<std::chrono::microseconds>(interval_, std::chrono::seconds(1));
   response.set_time_us(environment_.clock());
-  if (request_.has_quantiles()) {
-    return Answer(environment_.engine, request_.quantiles(), deadline,
-                  *response.mutable_quantiles());
-  }
-  return Answer(environment_.engine, request_.heavy_hitters(), deadline,
-                *response.mutable_heavy_hitters());
+  const absl::Status status = request_.has_quantiles()
+                                  ? Answer(environment_.engine, request_.quantiles(), deadline,
+                                           *response.mutable_quantiles())
+                                  : Answer(environment_.engine, request_.heavy_hitters(), deadline,
+                                           *response.mutable_heavy_hitters());
+  return status.ok() ? CheckAnswerBytes(response, kAnswerBytesMax) : status;
 }
 
 bool WatchReactor::MovedSinceLast(const v1::WatchResponse& response) const {
@@ -135,6 +144,8 @@ void WatchReactor::Compute() {
   }
   v1::WatchResponse response;
   const absl::Status status = ComputeAnswer(response);
+  const auto spent = std::chrono::steady_clock::now() - look_begun_;
+  environment_.metrics.QuerySeconds("watch").Observe(std::chrono::duration<double>(spent).count());
   if (status.ok()) {
     if (MovedSinceLast(response)) {
       if (request_.has_min_change()) last_pushed_ = response;
@@ -142,8 +153,9 @@ void WatchReactor::Compute() {
       const std::lock_guard lock(mutex_);
       if (!ended_) Deliver(std::move(response));
     }
-  } else if (!absl::IsDeadlineExceeded(status)) {
-    // A stream that is only slow to answer is looked at again; anything else ends the subscription.
+  } else if (absl::IsDeadlineExceeded(status)) {
+    CountError(status.code());  // only slow to answer: it is looked at again
+  } else {
     const std::lock_guard lock(mutex_);
     End(status);
     return;
@@ -162,9 +174,10 @@ void WatchReactor::Deliver(v1::WatchResponse response) {
 
 void WatchReactor::WriteNext() {
   if (write_under_way_ || !newest_ || ended_) return;
-  writing_ = *std::move(newest_);
+  newest_->set_skipped(skipped_);
+  // Never fails: its size was checked when it was made, and `skipped` adds 11 bytes at most.
+  (void)SerializeMessage(*newest_, kAnswerBytesMax + 64, writing_);
   newest_.reset();
-  writing_.set_skipped(skipped_);
   write_under_way_ = true;
   StartWrite(&writing_);
 }
@@ -189,6 +202,7 @@ void WatchReactor::OnCancel() {
 void WatchReactor::End(const absl::Status& status) {
   if (!ended_) {
     ended_ = status;
+    if (!absl::IsCancelled(status)) CountError(status.code());
     newest_.reset();
     if (alarm_) alarm_->Cancel();
   }

@@ -4,12 +4,14 @@
 //     ▲                                                     │
 //     └───────────────── interval ──────────────────────────┘
 //
-// Memory: one answer being written and one waiting. A newer answer replaces the waiting one, which
-// is counted as skipped.
+// Memory: one answer being written, one waiting, and with min_change the last one pushed, each at
+// most WatchReactor::kAnswerBytesMax. A newer answer replaces the waiting one, which is counted as
+// skipped.
 #ifndef TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
 #define TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
 
 #include <grpcpp/alarm.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <atomic>
 #include <chrono>
@@ -46,7 +48,12 @@ class OpenSubscriptions {
 
 /// Lifetime: keeps itself alive until gRPC calls OnDone and no alarm or task of its own is left.
 /// Thread: alarms, tasks and gRPC's callbacks come from any thread; mutex_ orders them.
-class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
+///
+/// Metrics: every end but the subscriber's own counts in
+/// tidemark_query_errors_total{method="watch"} with its code; so do looks without an answer, which
+/// do not end it: UNAVAILABLE (the executor was full), DEADLINE_EXCEEDED (windows under way did not
+/// come back). Looks are timed as queries are.
+class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                            public std::enable_shared_from_this<WatchReactor> {
  public:
   struct Environment {
@@ -60,6 +67,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
 
   static constexpr auto kShortestInterval = std::chrono::milliseconds(10);
   static constexpr auto kDefaultInterval = std::chrono::seconds(1);
+  /// Of one answer, as it is sent. A subscription keeps up to three, and there may be a thousand:
+  /// less than a one-shot query may have, and still room for 10,000 quantiles of 45 bytes.
+  static constexpr std::size_t kAnswerBytesMax = std::size_t{512} << 10;
 
   static WatchReactor* Begin(const Environment& environment, const v1::WatchRequest& request);
   /// A call that ends at once with `status`.
@@ -81,6 +91,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
   void SetAlarm();
   void Compute();
   absl::Status ComputeAnswer(v1::WatchResponse& response) const;
+  void CountError(absl::StatusCode code);
   bool MovedSinceLast(const v1::WatchResponse& response) const;
   // mutex_ held.
   void Deliver(v1::WatchResponse response);
@@ -95,6 +106,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
 
   // Touched only by the one look that is under way.
   std::chrono::system_clock::time_point next_look_;
+  std::chrono::steady_clock::time_point look_begun_;
   v1::WatchResponse last_pushed_;
   bool pushed_any_ = false;
 
@@ -102,7 +114,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchResponse>,
   // A new one for each look: a callback may still be running when the next alarm is set.
   std::unique_ptr<grpc::Alarm> alarm_;
   std::optional<v1::WatchResponse> newest_;
-  v1::WatchResponse writing_;
+  grpc::ByteBuffer writing_;
   bool write_under_way_ = false;
   std::optional<absl::Status> ended_;
   bool finished_ = false;

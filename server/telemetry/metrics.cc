@@ -92,7 +92,8 @@ struct Metrics::Families {
       GaugeFamily(registry, "tidemark_ingest_connections", "Open ingest connections.");
   Family<Counter>& paused =
       CounterFamily(registry, "tidemark_ingest_paused_total",
-                    "Times that reading stopped because the stages behind were full.");
+                    "Times that reading stopped because the stages behind, or the "
+                    "acknowledgements in front, were full.");
   Family<Counter>& connections_refused =
       CounterFamily(registry, "tidemark_ingest_connections_refused_total",
                     "Connections refused at the configured limit.");

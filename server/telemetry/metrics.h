@@ -73,7 +73,8 @@ class Metrics {
   prometheus::Counter& SortKeys(std::string_view sorter);
   /// tidemark_query_seconds{method}.
   prometheus::Histogram& QuerySeconds(std::string_view method);
-  /// tidemark_query_errors_total{method,code}; code as gRPC names it.
+  /// tidemark_query_errors_total{method,code}; code as gRPC names it. method="watch": see
+  /// server/rpc/watch_reactor.h.
   prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
   /// tidemark_http_requests_total{path,code}; path only if known, else "other".
   prometheus::Counter& HttpRequests(std::string_view path, int code);

@@ -251,6 +251,33 @@ std::uint64_t StoppedValues(const TestDaemon& daemon) {
   return last.value("values", std::uint64_t{0});
 }
 
+// A push with nothing to do is told, and holds nothing up: the daemon would wait for it half of its
+// ten seconds.
+TEST(Operations, AnIdlePushDoesNotDelayTheEnd) {
+  TestDaemon daemon;
+  client::AcknowledgedPusher acknowledged = daemon.client().PushAcknowledged("s");
+  acknowledged.Write(std::vector<double>{1, 2, 3});
+  EXPECT_EQ(acknowledged.Flush().accepted, 3u);
+  client::Pusher plain = daemon.client().Push("t");
+  plain.Write(std::vector<double>{4});
+  EXPECT_TRUE(WaitUntil(
+      [&] { return daemon.Metric(R"(tidemark_ingest_values_total{source="grpc"})") == 4; }));
+  const auto begun = std::chrono::steady_clock::now();
+  daemon.Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+  const auto code_of = [](const auto& finish) {
+    try {
+      finish();
+    } catch (const client::Error& error) {
+      return error.code();
+    }
+    return client::Code::kOk;
+  };
+  EXPECT_EQ(code_of([&] { acknowledged.Finish(); }), client::Code::kUnavailable);
+  EXPECT_EQ(code_of([&] { plain.Finish(); }), client::Code::kUnavailable);
+  EXPECT_EQ(StoppedValues(daemon), 4u);
+}
+
 // Producers that never stop by themselves, and a SIGTERM in the middle of it.
 TEST(Operations, ShutdownCountsEveryAcknowledgedValueOfFramedTcp) {
   TestDaemon daemon;

@@ -133,7 +133,16 @@ TEST_F(WatchTest, WrongRequestsAreRefused) {
   EXPECT_EQ(CodeOf(negative), Code::kInvalidArgument);
   Watch sliding = client.WatchQuantiles("s", {0.5}, {.scope = {.last_values = 5}});
   EXPECT_EQ(CodeOf(sliding), Code::kUnimplemented);
+  Watch nowhere = client.WatchQuantiles("nowhere", {0.5});
+  EXPECT_EQ(CodeOf(nowhere), Code::kNotFound);
   EXPECT_TRUE(WaitUntil([&] { return Subscribers() == 0; }));
+  const auto errors = [&](const std::string& code) {
+    return daemon_.Metric("tidemark_query_errors_total{method=\"watch\",code=\"" + code + "\"}");
+  };
+  EXPECT_EQ(errors("INVALID_ARGUMENT"), 3);
+  EXPECT_EQ(errors("UNIMPLEMENTED"), 1);
+  EXPECT_EQ(errors("NOT_FOUND"), 1);
+  EXPECT_EQ(daemon_.Metric("tidemark_query_seconds_count{method=\"watch\"}"), 3);
 }
 
 TEST_F(WatchTest, ManyAtOnceAndTheLimit) {

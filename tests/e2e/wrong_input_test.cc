@@ -280,15 +280,18 @@ TEST_F(WrongCallTest, ARefusedBatchDoesNotEndAnAcknowledgedPush) {
   request.set_batch_id(1);
   *request.mutable_batch() = Doubles("text", 1);
   ASSERT_TRUE(call->Write(request));
+  ASSERT_TRUE(call->Write(request));  // long answers one after the other
   request.set_batch_id(2);
   *request.mutable_batch() = Doubles("acknowledged", 5);
   ASSERT_TRUE(call->Write(request));
   call->WritesDone();
   v1::PushAcknowledgedResponse response;
-  ASSERT_TRUE(call->Read(&response));
-  EXPECT_EQ(response.batch_id(), 1u);
-  EXPECT_EQ(response.code(), grpc::FAILED_PRECONDITION) << response.message();
-  EXPECT_EQ(response.accepted(), 0u);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(call->Read(&response));
+    EXPECT_EQ(response.batch_id(), 1u);
+    EXPECT_EQ(response.code(), grpc::FAILED_PRECONDITION) << response.message();
+    EXPECT_EQ(response.accepted(), 0u);
+  }
   ASSERT_TRUE(call->Read(&response));
   EXPECT_EQ(response.batch_id(), 2u);
   EXPECT_EQ(response.code(), grpc::OK) << response.message();
@@ -298,19 +301,55 @@ TEST_F(WrongCallTest, ARefusedBatchDoesNotEndAnAcknowledgedPush) {
 }
 
 TEST_F(WrongCallTest, TooLargeABatch) {
-  // 5 MB of values against the default limit of 4 MiB.
-  const grpc::Status status = PushOne(Doubles("f64", 5'000'000 / 8));
-  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED) << status.error_message();
+  // The default limit of 4 MiB, one value more, and far more: each refusal is counted.
+  constexpr int kMost = (4 << 20) / 8;
+  ExpectRefused(Doubles("f64", kMost + 1), grpc::RESOURCE_EXHAUSTED,
+                "a batch of 4194312 bytes is too large; expected at most 4194304",
+                "frame_too_large");
+  ExpectRefused(Doubles("f64", 5'000'000 / 8), grpc::RESOURCE_EXHAUSTED, "at most 4194304 bytes",
+                "frame_too_large");
+  ExpectRefused(Doubles("f64", 2 * kMost), grpc::RESOURCE_EXHAUSTED, "at most 4194304 bytes",
+                "frame_too_large");
   EXPECT_EQ(daemon_->client().DescribeStream("f64").count, 0u);
+  EXPECT_TRUE(PushOne(Doubles("at_most", kMost)).ok());
+
+  // Framed TCP has the same limit.
+  const std::string most(8 * kMost, '\0');
+  std::string bytes = Opened("at_most");
+  wire::AppendBatch(bytes, 1, 7, WireType::kFloat64, Bytes(most));
+  const Answer answer = Send(bytes);
+  ASSERT_EQ(answer.frames.size(), 2u);
+  EXPECT_EQ(answer.frames[1].accepted, static_cast<std::uint64_t>(kMost));
+  bytes = Opened("at_most");
+  wire::AppendBatch(bytes, 1, 8, WireType::kFloat64, Bytes(most + std::string(8, '\0')));
+  ExpectFatal(bytes, "expected at most 4194324", "frame_too_large");
+  EXPECT_EQ(daemon_->client().DescribeStream("at_most").count, 2u * kMost);
 }
 
 TEST_F(WrongCallTest, BadUtf8InAName) {
+  const auto create_errors = [] {
+    return daemon_->Metric(
+        R"(tidemark_query_errors_total{method="create_stream",code="INVALID_ARGUMENT"})");
+  };
+  const double errors_before = create_errors();
   grpc::ClientContext context;
   v1::CreateStreamRequest request;
   request.set_name("bad\xff");
   v1::CreateStreamResponse response;
   const grpc::Status status = streams_->CreateStream(&context, request, &response);
-  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "name \"bad\\xff\" is not UTF-8: bad byte at offset 3");
+  EXPECT_EQ(create_errors(), errors_before + 1);
+  // The command says it without asking, in one line.
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"quantile", "bad\xff", "0.5"},
+        std::vector<std::string>{"create", "bad\xff"},
+        std::vector<std::string>{"watch", "bad\xff", "--quantile", "0.5"},
+        std::vector<std::string>{"push", "bad\xff"}}) {
+    const Completed done = RunTidemark(*daemon_, arguments, "1\n");
+    EXPECT_EQ(done.status, 1) << arguments[0];
+    EXPECT_EQ(done.err, "tidemark: stream name \"bad\\xff\" is not UTF-8 (INVALID_ARGUMENT)\n");
+  }
   // Not the end of the call, as which gRPC itself would take it: that would be an OK for nothing.
   ExpectRefused(Doubles("bad\xff", 1), grpc::INVALID_ARGUMENT, "UTF-8", "bad_frame");
   grpc::ClientContext acknowledged_context;

@@ -24,6 +24,8 @@ namespace v1 = tidemark::v1;
 
 // Batches of one input; more find nothing new.
 constexpr int kBatchesMax = 64;
+// So that short inputs exceed it too.
+constexpr std::uint64_t kBatchBytesMax = 256;
 // The batch id that stands for: somebody deletes every stream before this batch.
 constexpr std::uint64_t kDeleteStreams = 7;
 
@@ -184,8 +186,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(quiet);
   TestPipeline& written = Written();
   TestPipeline& packed = Packed();
-  BatchReader written_reader(written.pipeline, written.metrics);
-  BatchReader packed_reader(packed.pipeline, packed.metrics);
+  BatchReader written_reader(written.pipeline, written.metrics, kBatchBytesMax);
+  BatchReader packed_reader(packed.pipeline, packed.metrics, kBatchBytesMax);
   google::protobuf::io::ArrayInputStream input(data, static_cast<int>(size));
   v1::PushAcknowledgedRequest request;
   for (int i = 0; i < kBatchesMax; ++i) {

@@ -53,7 +53,8 @@ class IngestServiceTest : public testing::Test {
 
   static constexpr std::uint64_t kCallsMax = 2;
   TestPipeline pipeline_;
-  IngestServiceImpl service_{pipeline_.pipeline, pipeline_.metrics, kCallsMax, [] { return 0; }};
+  IngestServiceImpl service_{pipeline_.pipeline, pipeline_.metrics,
+                             IngestLimits{.calls_max = kCallsMax}, [] { return 0; }};
   InProcessServer server_{service_};
   std::unique_ptr<v1::IngestService::Stub> stub_ = v1::IngestService::NewStub(server_.channel());
 };
@@ -96,7 +97,7 @@ TEST_F(IngestServiceTest, ACallThatIsCancelledGivesItsPlaceBack) {
 }
 
 TEST_F(IngestServiceTest, NoCallIsLetInDuringAShutdown) {
-  service_.RefuseCalls();
+  service_.EndCalls();
   EXPECT_EQ(PushOne().error_code(), grpc::UNAVAILABLE);
   EXPECT_EQ(service_.calls(), 0u);
   EXPECT_EQ(metrics().connections_refused.Value(), 0) << "not for the limit";

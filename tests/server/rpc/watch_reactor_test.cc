@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "server/rpc/message_bytes.h"
 #include "tests/server/rpc/in_process_server.h"
 #include "tests/support/pipeline_fixture.h"
 
@@ -16,7 +17,8 @@ namespace tidemark::server {
 namespace {
 
 // QueryServiceImpl's Watch, with an eye on every subscription that it began.
-class WatchedService final : public v1::QueryService::CallbackService {
+class WatchedService final
+    : public v1::QueryService::WithRawCallbackMethod_Watch<v1::QueryService::Service> {
  public:
   explicit WatchedService(TestPipeline& pipeline)
       : engine_(pipeline.pipeline),
@@ -24,16 +26,18 @@ class WatchedService final : public v1::QueryService::CallbackService {
         metrics_(pipeline.metrics) {}
   ~WatchedService() override { executor_.Stop(); }
 
-  grpc::ServerWriteReactor<v1::WatchResponse>* Watch(grpc::CallbackServerContext* /*context*/,
-                                                     const v1::WatchRequest* request) override {
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* /*context*/,
+                                                    const grpc::ByteBuffer* bytes) override {
+    v1::WatchRequest request;
+    EXPECT_TRUE(ParseRequest(*bytes, request).ok());
     const WatchReactor::Environment environment{engine_, executor_,      metrics_,
                                                 clock_,  subscriptions_, open_};
     subscriptions_.fetch_add(1);
     // It lives at least until this method has returned it.
     WatchReactor* const reactor =
-        request->has_quantiles() && request->quantiles().stream() == kRefused
+        request.has_quantiles() && request.quantiles().stream() == kRefused
             ? WatchReactor::Refuse(environment, absl::ResourceExhaustedError("refused"))
-            : WatchReactor::Begin(environment, *request);
+            : WatchReactor::Begin(environment, request);
     const std::lock_guard lock(mutex_);
     begun_.push_back(reactor->weak_from_this());
     return reactor;

@@ -1,0 +1,275 @@
+// Pushes: the limit of a batch to the byte, slow readers of acknowledgements, and how calls end at
+// shutdown. The limit on calls: ingest_service_test.cc.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/rpc/ingest_service.h"
+#include "tests/server/rpc/rpc_fixture.h"
+
+namespace tidemark::server {
+namespace {
+
+using Ingest = v1::IngestService::Stub;
+
+v1::Batch Doubles(std::size_t count) {
+  v1::Batch batch;
+  batch.set_stream("f64");
+  for (std::size_t i = 0; i < count; ++i) batch.mutable_float64()->add_values(0);
+  return batch;
+}
+v1::Batch Packed(std::size_t bytes) {
+  v1::Batch batch;
+  batch.set_stream("f64");
+  batch.set_packed(std::string(bytes, '\0'));
+  return batch;
+}
+v1::Batch Items(std::size_t count, std::size_t bytes) {
+  v1::Batch batch;
+  batch.set_stream("text");
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.mutable_string()->add_values(std::string(bytes, 'x'));
+  }
+  return batch;
+}
+
+class PushCallsTest : public testing::Test {
+ protected:
+  void Start(const RpcOptions& options) {
+    server_ = std::make_unique<RpcServer>(options);
+    stub_ = v1::IngestService::NewStub(server_->channel);
+  }
+  grpc::Status PushOne(const v1::Batch& batch) {
+    grpc::ClientContext context;
+    v1::PushResponse response;
+    const auto call = stub_->Push(&context, &response);
+    v1::PushRequest request;
+    *request.mutable_batch() = batch;
+    call->Write(request);
+    call->WritesDone();
+    return call->Finish();
+  }
+  double Connections() { return Source().connections.Value(); }
+  SourceMetrics& Source() { return server_->metrics().source(server::Source::kGrpc); }
+
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<Ingest> stub_;
+};
+
+TEST_F(PushCallsTest, ABatchMayHoldTheLimitAndNotOneValueMore) {
+  Start({.ingest = {.batch_bytes_max = 4096}});
+  EXPECT_TRUE(PushOne(Doubles(512)).ok());
+  EXPECT_TRUE(PushOne(Packed(4096)).ok());
+  EXPECT_TRUE(PushOne(Items(4, 1020)).ok()) << "an item takes 4 bytes more than its text";
+  EXPECT_EQ(server_->Refused("frame_too_large"), 0);
+
+  double refused = 0;
+  for (const auto& [batch, bytes, values] :
+       {std::tuple(Doubles(513), "4104", 513.0), std::tuple(Packed(4104), "4104", 513.0),
+        std::tuple(Items(5, 816), "4100", 5.0)}) {
+    const grpc::Status status = PushOne(batch);
+    EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED) << status.error_message();
+    EXPECT_EQ(status.error_message(),
+              "a batch of " + std::string(bytes) + " bytes is too large; expected at most 4096");
+    EXPECT_EQ(RetrySeconds(status), std::nullopt) << "it would be refused again";
+    refused += values;
+    EXPECT_EQ(server_->Refused("frame_too_large"), refused);
+  }
+  EXPECT_EQ(Source().values.Value(), 512 + 512 + 4);
+}
+
+TEST_F(PushCallsTest, ATooLargeBatchIsAcknowledgedWithItsRefusal) {
+  Start({.ingest = {.batch_bytes_max = 4096}});
+  grpc::ClientContext context;
+  const auto call = stub_->PushAcknowledged(&context);
+  v1::PushAcknowledgedRequest request;
+  request.set_batch_id(1);
+  *request.mutable_batch() = Doubles(513);
+  ASSERT_TRUE(call->Write(request));
+  request.set_batch_id(2);
+  *request.mutable_batch() = Doubles(512);
+  ASSERT_TRUE(call->Write(request));
+  call->WritesDone();
+  v1::PushAcknowledgedResponse response;
+  ASSERT_TRUE(call->Read(&response));
+  EXPECT_EQ(response.batch_id(), 1u);
+  EXPECT_EQ(response.code(), grpc::RESOURCE_EXHAUSTED) << response.message();
+  ASSERT_TRUE(call->Read(&response));
+  EXPECT_EQ(response.batch_id(), 2u);
+  EXPECT_EQ(response.accepted(), 512u) << response.message();
+  EXPECT_TRUE(call->Finish().ok());
+}
+
+// Their texts are longer than what gRPC keeps inline.
+TEST_F(PushCallsTest, ManyRefusalsInARow) {
+  Start({});
+  grpc::ClientContext context;
+  const auto call = stub_->PushAcknowledged(&context);
+  v1::PushAcknowledgedRequest request;
+  *request.mutable_batch() = Packed(5);
+  for (std::uint64_t id = 1; id <= 20; ++id) {
+    request.set_batch_id(id);
+    ASSERT_TRUE(call->Write(request));
+  }
+  call->WritesDone();
+  v1::PushAcknowledgedResponse response;
+  for (std::uint64_t id = 1; id <= 20; ++id) {
+    ASSERT_TRUE(call->Read(&response));
+    EXPECT_EQ(response.batch_id(), id);
+    EXPECT_EQ(response.code(), grpc::INVALID_ARGUMENT);
+    EXPECT_GT(response.message().size(), 30u);
+  }
+  EXPECT_FALSE(call->Read(&response));
+  EXPECT_TRUE(call->Finish().ok());
+  EXPECT_EQ(server_->Refused("bad_value"), 20);
+}
+
+// Not even parsed: its bytes alone are beyond a batch with the longest names.
+TEST_F(PushCallsTest, ATooLargeMessageEndsTheCall) {
+  Start({.ingest = {.batch_bytes_max = 4096}});
+  const std::size_t bytes = 4096 + IngestServiceImpl::kMessageOverheadBytes + 1;
+  const grpc::Status status = PushOne(Packed(bytes));
+  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("a message of "), std::string::npos);
+  EXPECT_NE(status.error_message().find("at most 4096 bytes"), std::string::npos);
+  EXPECT_EQ(server_->Refused("frame_too_large"), 1);
+}
+
+TEST_F(PushCallsTest, TextThatIsNotUtf8IsNamed) {
+  Start({});
+  v1::Batch batch = Doubles(1);
+  batch.set_stream("bad\xff");
+  const grpc::Status status = PushOne(batch);
+  EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "stream \"bad\\xff\" is not UTF-8: bad byte at offset 3");
+  EXPECT_EQ(server_->Refused("bad_frame"), 1);
+}
+
+TEST_F(PushCallsTest, CallsBeyondTheLimitMayTryAgain) {
+  Start({.ingest = {.calls_max = 0}});
+  const grpc::Status status = PushOne(Doubles(1));
+  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_EQ(RetrySeconds(status), 1u);
+}
+
+// Through an in-process channel, which has no buffers: what is not read stays with the server.
+TEST_F(PushCallsTest, ASenderThatDoesNotReadItsAcknowledgementsIsNotReadFrom) {
+  Start({});
+  stub_ = v1::IngestService::NewStub(server_->server->InProcessChannel({}));
+  constexpr std::uint64_t kBatches = 2000;
+  grpc::ClientContext context;
+  const auto call = stub_->PushAcknowledged(&context);
+  std::thread sender([&] {
+    v1::PushAcknowledgedRequest request;
+    for (std::uint64_t id = 1; id <= kBatches; ++id) {
+      request.set_batch_id(id);
+      *request.mutable_batch() = Doubles(1);
+      EXPECT_TRUE(call->Write(request));
+    }
+    call->WritesDone();
+  });
+  EXPECT_TRUE(WaitUntil([&] { return Source().paused.Value() > 0; }));
+  EXPECT_LE(Source().values.Value(), 256) << "acknowledgements that wait are bounded";
+  v1::PushAcknowledgedResponse response;
+  for (std::uint64_t id = 1; id <= kBatches; ++id) {
+    ASSERT_TRUE(call->Read(&response));
+    ASSERT_EQ(response.batch_id(), id);
+    ASSERT_EQ(response.accepted(), 1u);
+  }
+  sender.join();
+  EXPECT_FALSE(call->Read(&response));
+  EXPECT_TRUE(call->Finish().ok());
+  EXPECT_EQ(Source().values.Value(), kBatches);
+}
+
+TEST_F(PushCallsTest, ShutdownAcknowledgesWhatWasTakenInAndEndsTheCalls) {
+  Start({});
+  grpc::ClientContext context;
+  const auto call = stub_->PushAcknowledged(&context);
+  v1::PushAcknowledgedRequest request;
+  *request.mutable_batch() = Doubles(3);
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    request.set_batch_id(id);
+    ASSERT_TRUE(call->Write(request));
+  }
+  grpc::ClientContext plain_context;
+  v1::PushResponse plain_response;
+  const auto plain = stub_->Push(&plain_context, &plain_response);
+  v1::PushRequest plain_request;
+  *plain_request.mutable_batch() = Doubles(5);
+  ASSERT_TRUE(plain->Write(plain_request));
+  ASSERT_TRUE(WaitUntil([&] { return Source().values.Value() == 305; }));
+
+  server_->ingest.EndCalls();
+  // Neither sender does anything, and both calls end.
+  v1::PushAcknowledgedResponse response;
+  std::uint64_t accepted = 0;
+  while (call->Read(&response)) accepted += response.accepted();
+  EXPECT_EQ(accepted, 300u);
+  const grpc::Status ended = call->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::UNAVAILABLE);
+  EXPECT_EQ(ended.error_message(), "the server is shutting down");
+  EXPECT_EQ(RetrySeconds(ended), 1u);
+  const grpc::Status plain_ended = plain->Finish();
+  EXPECT_EQ(plain_ended.error_code(), grpc::UNAVAILABLE);
+  EXPECT_EQ(plain_ended.error_message(),
+            "the server is shutting down; 1 batches with 5 values of this call were taken in");
+  EXPECT_TRUE(WaitUntil([&] { return server_->ingest.calls() == 0; }));
+
+  const grpc::Status later = PushOne(Doubles(1));
+  EXPECT_EQ(later.error_code(), grpc::UNAVAILABLE);
+  EXPECT_EQ(RetrySeconds(later), 1u);
+  EXPECT_EQ(server_->Refused("shutting_down"), 1);
+  EXPECT_EQ(Source().values.Value(), 305);
+}
+
+// Senders that never stop: what is counted is what was acknowledged, whatever was on its way.
+TEST_F(PushCallsTest, ShutdownInTheMiddleOfASendersBatches) {
+  for (int round = 0; round < 20; ++round) {
+    Start({});
+    grpc::ClientContext context;
+    const auto call = stub_->PushAcknowledged(&context);
+    std::thread sender([&] {
+      v1::PushAcknowledgedRequest request;
+      *request.mutable_batch() = Doubles(1);
+      while (call->Write(request)) {
+      }
+    });
+    std::uint64_t accepted = 0;
+    v1::PushAcknowledgedResponse response;
+    while (call->Read(&response)) {
+      accepted += response.accepted();
+      if (accepted == 50) server_->ingest.EndCalls();
+    }
+    sender.join();
+    EXPECT_EQ(call->Finish().error_code(), grpc::UNAVAILABLE);
+    EXPECT_EQ(Source().values.Value(), static_cast<double>(accepted));
+    EXPECT_TRUE(WaitUntil([&] { return server_->ingest.calls() == 0; }));
+  }
+}
+
+// A call that waits for room in the stages behind ends too, and nothing resumes it later.
+TEST_F(PushCallsTest, ShutdownWhileTheStagesBehindAreFull) {
+  RpcOptions options{.hold_sorter = true};
+  options.pipeline.pending_keys_max = 256;
+  options.pipeline.window_limits = {.min = 256, .max = 256};
+  Start(options);
+  grpc::ClientContext context;
+  const auto call = stub_->PushAcknowledged(&context);
+  v1::PushAcknowledgedRequest request;
+  *request.mutable_batch() = Doubles(1024);
+  ASSERT_TRUE(call->Write(request));
+  v1::PushAcknowledgedResponse response;
+  ASSERT_TRUE(call->Read(&response));
+  ASSERT_TRUE(WaitUntil([&] { return Source().paused.Value() == 1; }));
+  server_->ingest.EndCalls();
+  EXPECT_FALSE(call->Read(&response));
+  EXPECT_EQ(call->Finish().error_code(), grpc::UNAVAILABLE);
+  EXPECT_TRUE(WaitUntil([&] { return server_->ingest.calls() == 0; }));
+  server_->sorter_barrier.Open();
+}
+
+}  // namespace
+}  // namespace tidemark::server
