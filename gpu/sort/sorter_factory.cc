@@ -12,6 +12,7 @@
 #include "gpu/sort/cpu_sorter.h"
 #include "gpu/sort/gl_sorters.h"
 #include "gpu/sort/routed_sorter.h"
+#include "gpu/sort/vqsort_targets.h"
 #include "gpu/sort/window_class.h"
 
 namespace tidemark::sort {
@@ -215,14 +216,20 @@ SorterSelection MakeAuto(const SorterOptions& options) {
           std::move(report)};
 }
 
-}  // namespace
-
-SorterSelection MakeSorter(const SorterOptions& options) {
+SorterSelection Make(const SorterOptions& options) {
   if (options.name == "auto") return MakeAuto(options);
   if (options.name == "cpu") return MakeCpu(options);
   if (options.name == "gl-bitonic") return MakeGlBitonic(options);
   throw std::invalid_argument("unknown sorter \"" + options.name +
                               "\"; there are auto, cpu and gl-bitonic");
+}
+
+}  // namespace
+
+SorterSelection MakeSorter(const SorterOptions& options) {
+  SorterSelection selection = Make(options);
+  if (!BuiltWithVqsort()) selection.report.reason += "; built without Highway, so without vqsort";
+  return selection;
 }
 
 }  // namespace tidemark::sort

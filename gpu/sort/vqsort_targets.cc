@@ -79,6 +79,8 @@ namespace {
 #define TIDEMARK_ADD_TARGET(NAME) \
   AddIfSupported(HWY_##NAME, {{}, N_##NAME::VqsortU32, N_##NAME::VqsortU64}, out)
 
+bool BuiltWithVqsort() { return true; }
+
 std::vector<VqsortTarget> SupportedVqsortTargets() {
   std::vector<VqsortTarget> out;
 #if defined(HWY_AVX3_SPR) && (HWY_TARGETS & HWY_AVX3_SPR)

@@ -22,8 +22,11 @@ struct VqsortTarget {
   void (*sort_u64)(std::uint64_t* keys, std::size_t n) = nullptr;
 };
 
+/// False where the project was built without Highway (vqsort_targets_absent.cc).
+bool BuiltWithVqsort();
+
 /// The targets that this CPU supports, the widest vectors first. Empty where Highway has no vector
-/// target for this architecture.
+/// target for this architecture, or was not there to build with.
 std::vector<VqsortTarget> SupportedVqsortTargets();
 
 }  // namespace tidemark::sort

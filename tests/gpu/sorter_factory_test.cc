@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/sort/vqsort_targets.h"
 #include "gpu/sort/window_class.h"
 #include "tests/gpu/sort_cases.h"
 
@@ -39,6 +40,8 @@ TEST(MakeSorter, CpuMeasuresAndSorts) {
   for (const char* part : {"cpu: ", " sorts windows of 2^18 32-bit keys at ", " M/s", "64-bit"}) {
     EXPECT_NE(selection.report.reason.find(part), std::string::npos) << selection.report.reason;
   }
+  EXPECT_EQ(selection.report.reason.find("without vqsort") == std::string::npos, BuiltWithVqsort())
+      << selection.report.reason;
   for (const std::size_t n : {0, 1, 1000, 100000}) {
     ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
                                           {MakeKeys<std::uint32_t>("random", n, n)}, "");
