@@ -1,6 +1,6 @@
 // Every type in every shape, through the real daemon and the real clients, against the whole truth.
-// The summaries alone, more sizes and the determinism of their bytes: tests/summaries,
-// tests/server/pipeline.
+// A sample of the grid: every cell of it, without sockets, is in tests/server/query, and so are the
+// determinism of the bytes and, in tests/summaries, the summaries alone.
 #include "tests/e2e/oracle.h"
 
 #include <gtest/gtest.h>

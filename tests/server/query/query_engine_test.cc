@@ -1,15 +1,13 @@
-// Every kind of answer against an exact oracle, through the whole pipeline (without sockets): types
-// × distributions × batch sizes. The summaries alone are tested harder in tests/summaries; here it
-// matters that keys, windows, open windows and windows under way add up.
+// Answers through the pipeline, without sockets: wrong requests, the text of items, values that
+// come in meanwhile. Every kind of answer against an exact oracle: query_grid_test.cc.
 #include "server/query/query_engine.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "tests/support/pipeline_fixture.h"
@@ -20,188 +18,6 @@ namespace {
 using std::chrono::steady_clock;
 
 QueryEngine::Deadline Soon() { return steady_clock::now() + std::chrono::seconds(60); }
-
-template <class T>
-constexpr ValueType TypeOf() {
-  if constexpr (std::is_same_v<T, double>) return ValueType::kFloat64;
-  if constexpr (std::is_same_v<T, float>) return ValueType::kFloat32;
-  if constexpr (std::is_same_v<T, std::int64_t>) return ValueType::kInt64;
-  if constexpr (std::is_same_v<T, std::uint64_t>) return ValueType::kUint64;
-  return ValueType::kUint32;
-}
-
-enum class Shape { kUniform, kLognormal, kFew, kSorted, kReversed, kEqual, kSawtooth, kExtreme };
-
-template <class T>
-std::vector<T> Draw(Shape shape, std::size_t n, std::mt19937_64& random) {
-  std::vector<T> values;
-  values.reserve(n);
-  std::lognormal_distribution<double> lognormal(3, 2);
-  for (std::size_t i = 0; i < n; ++i) {
-    double v = 0;
-    switch (shape) {
-      case Shape::kUniform:
-        v = static_cast<double>(random() >> 33);
-        break;
-      case Shape::kLognormal:
-        v = std::min(lognormal(random), 4e9);
-        break;
-      case Shape::kFew:
-        v = static_cast<double>(random() % 7);
-        break;
-      case Shape::kSorted:
-        v = static_cast<double>(i);
-        break;
-      case Shape::kReversed:
-        v = static_cast<double>(n - i);
-        break;
-      case Shape::kEqual:
-        v = 42;
-        break;
-      case Shape::kSawtooth:
-        v = static_cast<double>(i % 1000);
-        break;
-      case Shape::kExtreme: {
-        const T choices[] = {
-            std::numeric_limits<T>::lowest(),
-            std::numeric_limits<T>::max(),
-            T{0},
-            T{1},
-            std::numeric_limits<T>::min(),
-            std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : T{2},
-            std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : T{3},
-            std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::denorm_min() : T{4},
-            static_cast<T>(-0.0)};
-        values.push_back(choices[random() % std::size(choices)]);
-        continue;
-      }
-    }
-    values.push_back(static_cast<T>(v));
-  }
-  return values;
-}
-
-// The position of `value` in sorted order that is nearest to `target`.
-template <class T>
-std::uint64_t NearestRank(const std::vector<T>& sorted, T value, std::uint64_t target) {
-  const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
-  EXPECT_NE(first, last) << "the answer " << value << " is not an element of the stream";
-  const auto low = static_cast<std::uint64_t>(first - sorted.begin()) + 1;
-  const auto high = static_cast<std::uint64_t>(last - sorted.begin());
-  return std::clamp(target, low, high);
-}
-
-template <class T>
-void CheckAnswers(const QueryEngine& engine, std::vector<T> values, double epsilon,
-                  double frequency_epsilon) {
-  std::sort(values.begin(), values.end());
-  const std::uint64_t n = values.size();
-  const std::vector<double> phis = {0, 0.001, 0.01, 0.1, 0.25, 1.0 / 3, 0.5, 0.75, 0.9, 0.999, 1};
-  const auto quantiles = engine.Quantiles("s", phis, Soon());
-  ASSERT_TRUE(quantiles.ok()) << quantiles.status();
-  ASSERT_EQ(quantiles->coverage.n, n);
-  ASSERT_EQ(quantiles->rows.size(), n == 0 ? 0 : phis.size());
-  for (const QuantileRow& row : quantiles->rows) {
-    const auto target = std::clamp<std::uint64_t>(
-        static_cast<std::uint64_t>(std::ceil(row.phi * static_cast<double>(n))), 1, n);
-    const std::uint64_t rank = NearestRank(values, std::get<T>(row.value), target);
-    EXPECT_LE(row.rank_low, rank) << "phi " << row.phi;
-    EXPECT_GE(row.rank_high, rank) << "phi " << row.phi;
-    const double slack = epsilon * static_cast<double>(n);
-    EXPECT_LE(std::abs(static_cast<double>(row.rank_low) - static_cast<double>(target)), slack);
-    EXPECT_LE(std::abs(static_cast<double>(row.rank_high) - static_cast<double>(target)), slack);
-  }
-
-  std::vector<Value> probes;
-  for (std::size_t i = 0; i < n; i += n / 20 + 1) probes.emplace_back(values[i]);
-  const auto ranks = engine.Ranks("s", probes, Soon());
-  ASSERT_TRUE(ranks.ok()) << ranks.status();
-  for (const RankRow& row : ranks->rows) {
-    const auto truth = static_cast<std::uint64_t>(
-        std::upper_bound(values.begin(), values.end(), std::get<T>(row.value)) - values.begin());
-    EXPECT_LE(row.rank_low, truth);
-    EXPECT_GE(row.rank_high, truth);
-    EXPECT_LE(static_cast<double>(row.rank_high - row.rank_low),
-              2 * epsilon * static_cast<double>(n) + 1);
-  }
-
-  const auto histogram = engine.EquiDepthHistogram("s", 10, Soon());
-  ASSERT_TRUE(histogram.ok()) << histogram.status();
-  for (const BucketRow& row : histogram->rows) {
-    const auto upper =
-        std::upper_bound(values.begin(), values.end(), std::get<T>(*row.high)) - values.begin();
-    const auto lower =
-        row.low
-            ? std::upper_bound(values.begin(), values.end(), std::get<T>(*row.low)) - values.begin()
-            : 0;
-    EXPECT_LE(row.count_low, static_cast<std::uint64_t>(upper - lower));
-    EXPECT_GE(row.count_high, static_cast<std::uint64_t>(upper - lower));
-  }
-
-  std::map<T, std::uint64_t> counts;
-  for (const T value : values) ++counts[value];
-  const double support = std::max(0.01, 2 * frequency_epsilon);
-  const auto top = engine.HeavyHitters("s", support, 0, Soon());
-  ASSERT_TRUE(top.ok()) << top.status();
-  std::set<T> reported;
-  for (const ItemRow& row : top->rows) {
-    const T item = std::get<T>(row.value);
-    reported.insert(item);
-    const std::uint64_t truth = counts[item];
-    EXPECT_LE(row.count_low, truth);
-    EXPECT_GE(row.count_high, truth);
-    EXPECT_LE(static_cast<double>(row.count_high - row.count_low),
-              frequency_epsilon * static_cast<double>(n));
-    EXPECT_GE(static_cast<double>(truth), (support - frequency_epsilon) * static_cast<double>(n));
-  }
-  for (const auto& [item, count] : counts) {
-    if (static_cast<double>(count) >= support * static_cast<double>(n)) {
-      EXPECT_TRUE(reported.contains(item)) << "missed " << item;
-    }
-  }
-}
-
-template <class T>
-void RunType() {
-  for (const Shape shape : {Shape::kUniform, Shape::kLognormal, Shape::kFew, Shape::kSorted,
-                            Shape::kReversed, Shape::kEqual, Shape::kSawtooth, Shape::kExtreme}) {
-    for (const double epsilon : {0.05, 0.001}) {
-      const std::uint64_t seed = 1000 + static_cast<std::uint64_t>(shape);
-      SCOPED_TRACE(testing::Message() << "shape " << static_cast<int>(shape) << " epsilon "
-                                      << epsilon << " seed " << seed);
-      std::mt19937_64 random(seed);
-      TestPipeline test({.sort_workers = 2});
-      const StreamSettings settings{
-          .type = TypeOf<T>(), .quantile_epsilon = epsilon, .frequency_epsilon = epsilon / 10};
-      ASSERT_TRUE(test.pipeline.streams().Create("s", settings).ok());
-      const QueryEngine engine(test.pipeline);
-      std::vector<T> sent;
-      RecordedTime now = 0;
-      for (const std::size_t n : {0u, 1u, 2u, 100u, 5000u, 60'000u}) {
-        const std::vector<T> values = Draw<T>(shape, n - std::min(n, sent.size()), random);
-        for (std::size_t at = 0; at < values.size();) {
-          const std::size_t batch = std::min<std::size_t>(values.size() - at, 1 + random() % 7000);
-          now += static_cast<RecordedTime>(random() % 50'000);
-          const auto result =
-              test.Append<T>("s", TypeOf<T>(), std::span(values).subspan(at, batch), now);
-          ASSERT_TRUE(result.status.ok()) << result.status;
-          ASSERT_EQ(result.accepted, batch);
-          at += batch;
-        }
-        sent.insert(sent.end(), values.begin(), values.end());
-        SCOPED_TRACE(testing::Message() << "n " << sent.size());
-        CheckAnswers<T>(engine, sent, epsilon, epsilon / 10);
-        if (testing::Test::HasFailure()) return;
-      }
-    }
-  }
-}
-
-TEST(QueryEngine, Float64AgainstTheOracle) { RunType<double>(); }
-TEST(QueryEngine, Float32AgainstTheOracle) { RunType<float>(); }
-TEST(QueryEngine, Int64AgainstTheOracle) { RunType<std::int64_t>(); }
-TEST(QueryEngine, Uint64AgainstTheOracle) { RunType<std::uint64_t>(); }
-TEST(QueryEngine, Uint32AgainstTheOracle) { RunType<std::uint32_t>(); }
 
 TEST(QueryEngine, NanIsRefusedAndCounted) {
   TestPipeline test;
