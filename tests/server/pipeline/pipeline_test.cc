@@ -127,22 +127,6 @@ TEST(Pipeline, SameBatchesSameBytesWhateverRan) {
   }
 }
 
-TEST(Pipeline, SoftwareGlSorterGivesTheSameBytes) {
-  sort::SorterOptions options;
-  options.name = "gl-bitonic";
-  options.measure_budget_ms = 0;
-  sort::SorterSelection selection = sort::MakeSorter(options);
-  ASSERT_EQ(selection.report.active, "gl-bitonic") << selection.report.gl.error;
-  // Small windows: a software rasteriser takes milliseconds for each.
-  PipelineOptions small{.window_limits = {.min = 256, .max = 2048}};
-  std::vector<Batch> batches = MakeBatches(78);
-  batches.resize(60);
-  TestPipeline reference(small);
-  TestPipeline gl(small, std::move(selection));
-  EXPECT_EQ(BytesAfter(gl, batches, false), BytesAfter(reference, batches, false));
-  EXPECT_TRUE(gl.sorter_errors.empty());
-}
-
 TEST(Pipeline, ManyProducersOfOneStreamLoseNothing) {
   TestPipeline test({.sort_workers = 3});
   const StreamHandle stream = test.pipeline.Open("s", ValueType::kUint32).value();
