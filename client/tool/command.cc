@@ -177,7 +177,9 @@ void Command::Define() {
 
   CLI::App* create = AddWithStream("create", "Create a stream", [this] { return Create(); });
   create->add_option("--type", options_.type, std::string(client::TypeNames()))->option_text("T");
-  create->add_option("--epsilon", options_.epsilon, "Largest rank error, as a share of n")
+  create
+      ->add_option("--epsilon", options_.epsilon,
+                   "Largest error, as a share of n: of ranks, or of counts for strings")
       ->option_text("E");
   create
       ->add_option("--frequency-epsilon", options_.frequency_epsilon,
@@ -260,9 +262,24 @@ int Command::Create() {
     if (!(number > 0)) throw UsageError(std::string(option) + ": must be above 0");
     return number;
   };
-  config.quantile_epsilon = epsilon("--epsilon", options_.epsilon);
+  const double main_epsilon = epsilon("--epsilon", options_.epsilon);
   config.frequency_epsilon = epsilon("--frequency-epsilon", options_.frequency_epsilon);
-  return Print(Client(To()).CreateStream(options_.stream, config));
+  if (config.type != client::ValueType::kString) {
+    config.quantile_epsilon = main_epsilon;
+  } else if (main_epsilon != 0) {  // strings have no ranks
+    if (config.frequency_epsilon != 0) {
+      throw UsageError("--epsilon and --frequency-epsilon are the same for strings: give one");
+    }
+    config.frequency_epsilon = main_epsilon;
+  }
+  const client::StreamInfo made = Client(To()).CreateStream(options_.stream, config);
+  if (options_.type.empty() && main_epsilon != 0 && made.config.epsilon() != main_epsilon) {
+    throw client::Error(
+        client::Code::kFailedPrecondition,
+        "\"" + options_.stream + "\" is a string stream, the daemon's default, of epsilon " +
+            ShowNumber(made.config.epsilon()) + ": --epsilon needs --type string there");
+  }
+  return Print(made);
 }
 
 int Command::Delete() {

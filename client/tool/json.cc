@@ -136,7 +136,7 @@ Json ToJson(const std::vector<client::StreamInfo>& streams) {
   for (const auto& s : streams) {
     list.push_back({{"name", s.name},
                     {"type", client::TypeName(s.config.type)},
-                    {"epsilon", ToJson(s.config.quantile_epsilon)},
+                    {"epsilon", ToJson(s.config.epsilon())},
                     {"n", IntegerToJson(s.count)}});
   }
   return out;
@@ -145,7 +145,7 @@ Json ToJson(const std::vector<client::StreamInfo>& streams) {
 Json ToJson(const client::StreamInfo& stream) {
   return {{"name", stream.name},
           {"type", client::TypeName(stream.config.type)},
-          {"epsilon", ToJson(stream.config.quantile_epsilon)},
+          {"epsilon", ToJson(stream.config.epsilon())},
           {"n", IntegerToJson(stream.count)},
           {"frequency_epsilon", ToJson(stream.config.frequency_epsilon)},
           {"refused", IntegerToJson(stream.refused)},

@@ -131,7 +131,7 @@ std::string ToText(const std::vector<client::StreamInfo>& streams) {
   Table table({"stream", "type", "epsilon", "n"}, {false, false, true, true});
   for (const auto& s : streams) {
     table.Add({Printable(s.name), std::string(client::TypeName(s.config.type)),
-               ShowNumber(s.config.quantile_epsilon), Show(s.count)});
+               ShowNumber(s.config.epsilon()), Show(s.count)});
   }
   return table.ToString();
 }
@@ -142,7 +142,9 @@ std::string ToText(const client::StreamInfo& s) {
   table.Add({"n", Show(s.count)});
   table.Add({"refused", Show(s.refused)});
   table.Add({"answers", s.exact ? "exact" : "within epsilon"});
-  table.Add({"epsilon, quantiles", ShowNumber(s.config.quantile_epsilon)});
+  if (s.config.type != client::ValueType::kString) {
+    table.Add({"epsilon, quantiles", ShowNumber(s.config.quantile_epsilon)});
+  }
   table.Add({"epsilon, frequencies", ShowNumber(s.config.frequency_epsilon)});
   table.Add({"window", Show(s.window_fill) + " of " + Show(s.window_capacity) + " values"});
   table.Add({"pending values", Show(s.pending)});

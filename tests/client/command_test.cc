@@ -293,6 +293,29 @@ TEST_F(CommandTest, StreamsOfTheirWholeLife) {
   EXPECT_EQ(Run({"streams"}).out, "no streams\n");
 }
 
+// Strings have counts and no ranks: the one epsilon that answers depend on is that of counts.
+TEST_F(CommandTest, EpsilonOfStringsIsThatOfCounts) {
+  const Result r = Run({"create", "w", "--type", "string", "--epsilon", "0.01", "--json"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  const auto json = nlohmann::json::parse(r.out);
+  EXPECT_EQ(json["epsilon"], 0.01);
+  EXPECT_EQ(json["frequency_epsilon"], 0.01);
+  EXPECT_EQ(Run({"streams", "--json"}).out,
+            R"({"streams":[{"name":"w","type":"string","epsilon":0.01,"n":0}]})"
+            "\n");
+  EXPECT_EQ(Run({"streams"}).out, "stream  type    epsilon  n\nw       string     0.01  0\n");
+  const std::string described = Run({"describe", "w"}).out;
+  EXPECT_NE(described.find("epsilon, frequencies      0.01"), std::string::npos) << described;
+  EXPECT_EQ(described.find("epsilon, quantiles"), std::string::npos) << described;
+  // The other name means the same.
+  EXPECT_EQ(Run({"create", "w", "--type", "string", "--frequency-epsilon", "0.01"}).status, 0);
+  const Result both =
+      Run({"create", "v", "--type", "string", "--epsilon", "0.01", "--frequency-epsilon", "0.01"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_EQ(both.err.substr(0, both.err.find('\n')),
+            "tidemark: --epsilon and --frequency-epsilon are the same for strings: give one");
+}
+
 TEST_F(CommandTest, TopAndCount) {
   Run({"push", "s", "--type", "string"}, "a\nb\na\n");
   EXPECT_EQ(Run({"top", "s", "--support", "0.5", "--json"}).out,

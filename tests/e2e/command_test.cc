@@ -135,6 +135,18 @@ TEST_F(CommandTest, HistogramJson) {
       {"low":100,"count_low":900,"count_high":900}])"));
 }
 
+// Which epsilon is meant is not known before the stream is there.
+TEST(CommandOfADaemonOfStrings, EpsilonWithoutATypeIsRefused) {
+  TestDaemon daemon({"--stream-type", "string"});
+  const Completed made = RunTidemark(daemon, {"create", "w", "--epsilon", "0.01"});
+  EXPECT_EQ(made.status, 1);
+  EXPECT_EQ(
+      made.err,
+      "tidemark: \"w\" is a string stream, the daemon's default, of epsilon 0.0001: --epsilon "
+      "needs --type string there (FAILED_PRECONDITION)\n");
+  EXPECT_EQ(RunTidemark(daemon, {"create", "v"}).status, 0);
+}
+
 TEST_F(CommandTest, StreamsDescribeCreateDelete) {
   const Json created = Ask(
       {"create", "made", "--type", "int64", "--epsilon", "0.01", "--frequency-epsilon", "0.02"});
@@ -166,6 +178,15 @@ TEST_F(CommandTest, StreamsDescribeCreateDelete) {
   EXPECT_EQ(*made, Json::parse(R"({"name":"made","type":"int64","epsilon":0.01,"n":0})"));
   EXPECT_EQ(Fields(*made), (Names{"name", "type", "epsilon", "n"}));
   EXPECT_EQ(Fields(Ask({"describe", "made"})), described);
+  // For strings the answers are within what was asked for, and the list says so.
+  Ask({"create", "items", "--type", "string", "--epsilon", "0.02"});
+  EXPECT_EQ(Ask({"top", "items", "--support", "0.1"})["epsilon"], 0.02);
+  const Json listed = Ask({"streams"})["streams"];
+  EXPECT_EQ(
+      std::find_if(listed.begin(), listed.end(), [](const Json& s) { return s["name"] == "items"; })
+          ->at("epsilon"),
+      0.02);
+  Ask({"delete", "items"});
   // Again with the same settings, then with others.
   EXPECT_EQ(Ask({"create", "made", "--type", "int64", "--epsilon", "0.01", "--frequency-epsilon",
                  "0.02"})["n"],
