@@ -92,11 +92,14 @@ StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, 
       gauges_(gauges),
       limits_(limits),
       log_(log),
-      seed_((std::uint64_t{std::random_device()()} << 32) | std::random_device()()),
-      fields_ignored_counter_(metrics.StatsdFieldsIgnored(source)) {
+      seed_((std::uint64_t{std::random_device()()} << 32) | std::random_device()()) {
   for (std::size_t kind = 0; kind < kStatsdKinds; ++kind) {
     line_counters_[kind] =
         &metrics.StatsdLines(source, StatsdKindName(static_cast<StatsdKind>(kind)));
+  }
+  for (std::size_t field = 0; field < kStatsdFields; ++field) {
+    field_counters_[field] =
+        &metrics.StatsdFieldsIgnored(source, StatsdFieldName(static_cast<StatsdField>(field)));
   }
 }
 
@@ -124,7 +127,11 @@ void StatsdBatcher::AddLine(std::string_view line, RecordedTime now) {
     Warn(StatsdErrorText(error), line, now);
     return;
   }
-  fields_ignored_ += line_.fields_ignored;
+  if (line_.fields_ignored > 0) {
+    for (std::size_t field = 0; field < kStatsdFields; ++field) {
+      fields_ignored_[field] += line_.fields_ignored_of[field];
+    }
+  }
   for (std::uint32_t i = 0; i < line_.groups; ++i) {
     if (!AddGroup(line_, line_.group[i], now)) return;
   }
@@ -267,8 +274,10 @@ void StatsdBatcher::Flush(RecordedTime now) {
       line_counters_[kind]->Increment(static_cast<double>(count));
     }
   }
-  if (const auto count = std::exchange(fields_ignored_, 0); count > 0) {
-    fields_ignored_counter_.Increment(static_cast<double>(count));
+  for (std::size_t field = 0; field < kStatsdFields; ++field) {
+    if (const auto count = std::exchange(fields_ignored_[field], 0); count > 0) {
+      field_counters_[field]->Increment(static_cast<double>(count));
+    }
   }
 }
 

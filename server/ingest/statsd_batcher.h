@@ -107,7 +107,7 @@ class StatsdBatcher {
   LimitedLog& log_;
   const std::uint64_t seed_;
   std::array<prometheus::Counter*, kStatsdKinds> line_counters_;
-  prometheus::Counter& fields_ignored_counter_;
+  std::array<prometheus::Counter*, kStatsdFields> field_counters_;
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> table_;  // index into entries_ + 1; 0: free. A power of two in size
@@ -120,7 +120,7 @@ class StatsdBatcher {
   std::vector<Owned<std::string_view>> items_;
   std::vector<std::string_view> grouped_items_;
   std::array<std::uint64_t, kStatsdKinds> lines_{};
-  std::uint64_t fields_ignored_ = 0;
+  std::array<std::uint64_t, kStatsdFields> fields_ignored_{};
   StatsdLine line_;
 };
 

@@ -48,6 +48,8 @@ bool ParseType(const char*& p, const char* end, StatsdKind& kind) {
   return p == end || *p == '|' || *p == ':';
 }
 
+bool RateOk(double rate) { return rate > 0 && rate <= 1; }
+
 // value (':' value)* '|' type ('|@' rate)?; moves p behind it.
 StatsdError ParseGroup(const char*& p, const char* end, StatsdGroup& group) {
   const char* const begin = p;
@@ -74,34 +76,50 @@ StatsdError ParseGroup(const char*& p, const char* end, StatsdGroup& group) {
   group.single = single || set;
   group.first = set ? 0 : first;
   group.rate = 1;
+  group.has_rate = false;
   if (end - p >= 2 && p[0] == '|' && p[1] == '@') {
     p = ParseDecimal(p + 2, end, group.rate);
-    if (p == nullptr || !(group.rate > 0 && group.rate <= 1)) return StatsdError::kBadRate;
+    if (p == nullptr || !RateOk(group.rate)) return StatsdError::kBadRate;
     if (p != end && *p != '|' && *p != ':') return StatsdError::kBadRate;
+    group.has_rate = true;
   }
   return StatsdError::kNone;
 }
 
-// The fields after the last group.
+StatsdField FieldOf(std::string_view field) {
+  if (field.starts_with("c:")) return StatsdField::kContainer;
+  if (field.starts_with("e:")) return StatsdField::kExternal;
+  if (field.starts_with("card:")) return StatsdField::kCardinality;
+  if (field.size() > 1 && field[0] == 'T' &&
+      field.find_first_not_of("0123456789", 1) == std::string_view::npos) {
+    return StatsdField::kTimestamp;
+  }
+  return StatsdField::kOther;
+}
+
+// The fields after the last group. Two of a kind that matters are refused, as either could be
+// meant.
 StatsdError ParseFields(const char* p, const char* end, StatsdLine& out) {
+  StatsdGroup& last = out.group[out.groups - 1];
   bool tags_seen = false;
+  out.fields_ignored_of = {};
   while (p != end) {
     // *p is '|': groups and fields end there.
     const char* const begin = p + 1;
     p = Find(begin, end, '|');
     if (p == nullptr) p = end;
     const std::string_view field = View(begin, p);
-    if (field.empty()) return StatsdError::kBadField;
-    if (field[0] == '#') {
-      if (std::exchange(tags_seen, true)) return StatsdError::kBadField;
+    if (field.starts_with('#')) {
+      if (std::exchange(tags_seen, true)) return StatsdError::kRepeatedField;
       out.tags = field.substr(1);
-    } else if (field.starts_with("c:") || field.starts_with("e:") || field.starts_with("card:")) {
-      ++out.fields_ignored;
-    } else if (field[0] == 'T' && field.size() > 1 &&
-               field.find_first_not_of("0123456789", 1) == std::string_view::npos) {
-      ++out.fields_ignored;
+    } else if (field.starts_with('@')) {
+      if (std::exchange(last.has_rate, true)) return StatsdError::kRepeatedField;
+      if (ParseDecimal(begin + 1, p, last.rate) != p || !RateOk(last.rate)) {
+        return StatsdError::kBadRate;
+      }
     } else {
-      return StatsdError::kBadField;
+      ++out.fields_ignored;
+      ++out.fields_ignored_of[static_cast<std::size_t>(FieldOf(field))];
     }
   }
   return StatsdError::kNone;
@@ -147,6 +165,12 @@ std::string_view StatsdKindName(StatsdKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view StatsdFieldName(StatsdField field) {
+  static constexpr std::array<std::string_view, kStatsdFields> kNames = {
+      "container", "timestamp", "external", "cardinality", "other"};
+  return kNames[static_cast<std::size_t>(field)];
+}
+
 std::string_view StatsdErrorText(StatsdError error) {
   switch (error) {
     case StatsdError::kNone:
@@ -163,8 +187,8 @@ std::string_view StatsdErrorText(StatsdError error) {
       return "the value is no number";
     case StatsdError::kBadRate:
       return "bad sampling rate; expected @ and a number above 0, at most 1";
-    case StatsdError::kBadField:
-      return "unknown field; expected #tags, c:container or Ttimestamp";
+    case StatsdError::kRepeatedField:
+      return "a field comes twice; expected #tags and @rate once each";
     case StatsdError::kTooManyGroups:
       return "more than 16 values with types in one line";
     case StatsdError::kBadEvent:

@@ -3,13 +3,16 @@
 //   line      name ':' group (':' group)* fields          several groups: Telegraf's foo:1|c:200|ms
 //   group     value (':' value)* '|' type ('|@' rate)?    several values: DogStatsD 1.1
 //   type      c g ms h d s
-//   fields    '|#' tag (',' tag)*  '|c:' container  '|T' timestamp  '|e:' ...  '|card:' ...
+//   fields    '|' field, in any order: '#' tag (',' tag)*, '@' rate of the last group, or another,
+//             which is ignored: 'c:' container (1.2, 1.4), 'T' timestamp (1.3), 'e:' external data
+//             (1.5), 'card:' cardinality (1.6), and whatever a newer sender adds
 //   event     _e{title bytes,text bytes}:title|text...
 //   check     _sc|name|status...
 //
-// In a line with several groups the other fields follow the last one and hold for all. The value of
-// a set (s) is any text up to '|', colons included. Source: the StatsD and DogStatsD (1.0 to 1.3)
-// descriptions; statsd in Telegraf for several groups.
+// In a line with several groups the fields follow the last one; all but the rate hold for all. The
+// value of a set (s) is any text up to '|', colons included. Source: the StatsD and DogStatsD (1.0
+// to 1.6) descriptions; that agent, too, takes fields in any order and skips those it does not
+// know; statsd in Telegraf for several groups.
 #ifndef TIDEMARK_SERVER_INGEST_STATSD_PARSER_H_
 #define TIDEMARK_SERVER_INGEST_STATSD_PARSER_H_
 
@@ -46,7 +49,7 @@ enum class StatsdError : std::uint8_t {
   kUnknownType,
   kNotANumber,
   kBadRate,
-  kBadField,
+  kRepeatedField,
   kTooManyGroups,
   kBadEvent,
   kBadServiceCheck,
@@ -54,9 +57,16 @@ enum class StatsdError : std::uint8_t {
 /// What was wrong and what was expected.
 std::string_view StatsdErrorText(StatsdError error);
 
+/// Fields that change nothing about what is taken in.
+enum class StatsdField : std::uint8_t { kContainer, kTimestamp, kExternal, kCardinality, kOther };
+inline constexpr std::size_t kStatsdFields = 5;
+/// "container", ...: the `field` label.
+std::string_view StatsdFieldName(StatsdField field);
+
 struct StatsdGroup {
   StatsdKind kind;
   bool single;              ///< one value, which is `first`
+  bool has_rate;            ///< a rate was given
   double first;             ///< 0 for sets
   double rate;              ///< of sampling: in (0, 1], 1 if not given
   std::string_view values;  ///< as written, with the colons between them
@@ -68,10 +78,11 @@ struct StatsdLine {
   static constexpr std::size_t kGroupsMax = 16;
 
   std::string_view name;
-  std::string_view tags;  ///< after '#', as written
-  std::uint32_t fields_ignored;
-  std::uint32_t groups;  ///< 0 for an event or a check
-  StatsdKind kind;       ///< of the first group, or kEvent, or kServiceCheck
+  std::string_view tags;                                       ///< after '#', as written
+  std::uint32_t fields_ignored;                                ///< of any kind
+  std::array<std::uint32_t, kStatsdFields> fields_ignored_of;  ///< set if fields_ignored > 0
+  std::uint32_t groups;                                        ///< 0 for an event or a check
+  StatsdKind kind;  ///< of the first group, or kEvent, or kServiceCheck
   std::array<StatsdGroup, kGroupsMax> group;
 };
 

@@ -223,9 +223,8 @@ Counter& Metrics::StatsdLines(Source source, std::string_view kind) {
                             kind);
 }
 
-Counter& Metrics::StatsdFieldsIgnored(Source source) {
-  return families_->ignored[static_cast<std::size_t>(source)].Get(
-      "", [&]() -> Counter& { return families_->statsd_ignored.Add(SourceLabel(source)); });
+Counter& Metrics::StatsdFieldsIgnored(Source source, std::string_view field) {
+  return Families::BySource(families_->statsd_ignored, families_->ignored, source, "field", field);
 }
 
 Gauge& Metrics::QueueDepth(std::string_view queue) {

@@ -59,9 +59,9 @@ class Metrics {
   /// tidemark_statsd_lines_total{source,kind}: counter, gauge, timer, histogram, distribution, set,
   /// event, service_check. Well-formed lines only; the others are in Refused.
   prometheus::Counter& StatsdLines(Source source, std::string_view kind);
-  /// tidemark_statsd_fields_ignored_total{source}: container ids, timestamps and other DogStatsD
-  /// fields that do not change what is taken in.
-  prometheus::Counter& StatsdFieldsIgnored(Source source);
+  /// tidemark_statsd_fields_ignored_total{source,field}: DogStatsD fields that do not change what
+  /// is taken in: container, timestamp, external, cardinality, other.
+  prometheus::Counter& StatsdFieldsIgnored(Source source, std::string_view field);
 
   /// tidemark_queue_depth{queue} and tidemark_queue_limit{queue}.
   prometheus::Gauge& QueueDepth(std::string_view queue);

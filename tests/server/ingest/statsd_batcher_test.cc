@@ -143,10 +143,16 @@ TEST_F(StatsdBatcherTest, GaugesThatNobodyHasInItsCacheMakeRoom) {
 }
 
 TEST_F(StatsdBatcherTest, EventsChecksAndFieldsAreCounted) {
-  Chunk("_e{5,4}:title|text\n_sc|db|0\na:1|c|c:abc|T1656581400\n");
+  Chunk("_e{5,4}:title|text\n_sc|db|0\na:1|c|c:abc|T1656581400|new:1|c:d\n");
   EXPECT_EQ(Lines("event"), 1);
   EXPECT_EQ(Lines("service_check"), 1);
-  EXPECT_EQ(metrics_.StatsdFieldsIgnored(Source::kStatsdTcp).Value(), 2);
+  const auto ignored = [&](const char* field) {
+    return metrics_.StatsdFieldsIgnored(Source::kStatsdTcp, field).Value();
+  };
+  EXPECT_EQ(ignored("container"), 2);
+  EXPECT_EQ(ignored("timestamp"), 1);
+  EXPECT_EQ(ignored("other"), 1);
+  EXPECT_EQ(ignored("external"), 0);
   EXPECT_EQ(sink_.Names(), (std::vector<std::string>{"a"}));
 }
 

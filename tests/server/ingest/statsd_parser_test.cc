@@ -170,7 +170,18 @@ std::string Describe(std::string_view text) {
     }
     if (group.rate != 1) out << " @" << group.rate;
   }
-  if (line.fields_ignored > 0) out << " ignored " << line.fields_ignored;
+  if (line.fields_ignored > 0) {
+    out << " ignored";
+    std::uint32_t sum = 0;
+    for (std::size_t field = 0; field < kStatsdFields; ++field) {
+      const std::uint32_t count = line.fields_ignored_of[field];
+      sum += count;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        out << " " << StatsdFieldName(static_cast<StatsdField>(field));
+      }
+    }
+    EXPECT_EQ(sum, line.fields_ignored) << text;
+  }
   return out.str();
 }
 
@@ -192,10 +203,26 @@ TEST(StatsdParserTest, LinesThatAreWellFormed) {
       {"a:1|ms|@1", "a timer 1"},
       {"a:1|c|#k:v,tag", "a [k:v,tag] counter 1"},
       {"a:1|c|@0.5|#k:v", "a [k:v] counter 1 @0.5"},
-      {"a:1|c|#k:v|c:83c0a99c", "a [k:v] counter 1 ignored 1"},
-      {"a:1|c|#k:v|c:83c0a99c|T1656581400", "a [k:v] counter 1 ignored 2"},
-      {"a:1|c|T1656581400|#k:v", "a [k:v] counter 1 ignored 1"},
-      {"a:1|c|e:it-false|card:low", "a counter 1 ignored 2"},
+      {"a:1|c|#k:v|c:83c0a99c", "a [k:v] counter 1 ignored container"},
+      {"a:1|c|#k:v|c:83c0a99c|T1656581400", "a [k:v] counter 1 ignored container timestamp"},
+      {"a:1|c|T1656581400|#k:v", "a [k:v] counter 1 ignored timestamp"},
+      {"a:1|c|e:it-false|card:low", "a counter 1 ignored external cardinality"},
+      {"a:1|c|c:ci-9f,in-4026", "a counter 1 ignored container"},
+      // Fields come in any order, and those that nobody knows yet lose nothing.
+      {"a:1|c|#x:1|@0.5", "a [x:1] counter 1 @0.5"},
+      {"a:1|c|c:83c0a99c|@0.5|T1656581400|#x:1",
+       "a [x:1] counter 1 @0.5 ignored container timestamp"},
+      {"a:1:2|d|T1656581400|@0.5", "a distribution 1,2 @0.5 ignored timestamp"},
+      {"a:x|s|card:low|#k:v", "a [k:v] set 'x' ignored cardinality"},
+      {"u:1|g|newfield:1", "u gauge 1 ignored other"},
+      {"a:1|c|what", "a counter 1 ignored other"},
+      {"a:1|c|", "a counter 1 ignored other"},
+      {"a:1|c||#a", "a [a] counter 1 ignored other"},
+      {"a:1|c|T", "a counter 1 ignored other"},
+      {"a:1|c|Tx", "a counter 1 ignored other"},
+      // The rate is that of the value before it, wherever it stands.
+      {"a:1|c:200|ms|#x|@0.5", "a [x] counter 1; timer 200 @0.5"},
+      {"a:1|c|@0.1:200|ms|#x|@0.5", "a [x] counter 1 @0.1; timer 200 @0.5"},
       {"a:1|c|#", "a counter 1"},
       {"a:1:2:3|d", "a distribution 1,2,3"},
       {"a:1:-2:3.5|d|@0.5|#x", "a [x] distribution 1,-2,3.5 @0.5"},
@@ -248,13 +275,12 @@ TEST(StatsdParserTest, LinesThatAreNot) {
       {"a:1|c|@2", StatsdError::kBadRate},
       {"a:1|c|@nan", StatsdError::kBadRate},
       {"a:1|c|@0.5x", StatsdError::kBadRate},
-      {"a:1|c|", StatsdError::kBadField},
-      {"a:1|c||#a", StatsdError::kBadField},
-      {"a:1|c|what", StatsdError::kBadField},
-      {"a:1|c|#a|#b", StatsdError::kBadField},
-      {"a:1|c|T", StatsdError::kBadField},
-      {"a:1|c|Tx", StatsdError::kBadField},
-      {"a:1|c|#a|@0.5", StatsdError::kBadField},
+      {"a:1|c|#a|@", StatsdError::kBadRate},
+      {"a:1|c|#a|@2", StatsdError::kBadRate},
+      {"a:1|c|#a|@0.5x", StatsdError::kBadRate},
+      {"a:1|c|#a|#b", StatsdError::kRepeatedField},
+      {"a:1|c|@0.5|@0.5", StatsdError::kRepeatedField},
+      {"a:1|c|@1|#a|@0.5", StatsdError::kRepeatedField},
       {"a:1|c:2", StatsdError::kNoType},
       {"_e{5,4}:titl|text", StatsdError::kBadEvent},
       {"_e{5,4}:title", StatsdError::kBadEvent},

@@ -29,7 +29,7 @@ void TouchAll(Metrics& metrics) {
     metrics.Refused(source, "nan").Increment();
     metrics.Dropped(source, "saturated").Increment();
     metrics.StatsdLines(source, "timer").Increment();
-    metrics.StatsdFieldsIgnored(source).Increment();
+    metrics.StatsdFieldsIgnored(source, "container").Increment();
   }
   metrics.QueueDepth("windows").Set(3);
   metrics.QueueLimit("windows").Set(64);
