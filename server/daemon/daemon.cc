@@ -275,7 +275,8 @@ void Daemon::Shutdown() {
   }
   // Sources first: what they have read is taken in and acknowledged. Then calls and subscriptions,
   // then the windows, and the metrics at the very last, so that a scrape can still see all of it.
-  if (parts.statsd) parts.statsd->Stop(left());
+  // StatsD waits for room in the queue to the sorters, and so gets no more than half of the time.
+  if (parts.statsd) parts.statsd->Stop(left() / 2);
   if (parts.tcp) parts.tcp->Stop(left());
   // Senders that do not read their acknowledgements get half of what is left; then they are cut.
   if (parts.grpc) parts.grpc->Stop(left() / 2);

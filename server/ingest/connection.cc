@@ -1,5 +1,7 @@
 #include "server/ingest/connection.h"
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
@@ -63,13 +65,22 @@ void Connection::Stop() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     self->stopping_ = true;
     self->quiet_limit_ = kQuietLimitStopping;
-    if (self->state_ == State::kOpen) self->Pump();
+    if (self->state_ == State::kOpen) {
+      if (self->DrainsAtStop()) self->drain_left_ = self->Available();
+      if (!self->waits_for_sink() || !self->DrainsAtStop()) self->Pump();
+    }
     if (self->state_ == State::kLingering) self->ArmQuietTimer();
   });
 }
 
 void Connection::Abort() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Close(); });
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ == State::kOpen && self->DrainsAtStop()) {
+      self->AtEnd(End::kStop, self->buffer_.readable());
+      self->RefuseArrived();
+    }
+    self->Close();
+  });
 }
 
 void Connection::CloseIdle() {
@@ -92,8 +103,8 @@ void Connection::ReleaseBuffer() {
 
 bool Connection::MustPause() const {
   // While stopping, what has been read is taken in whatever the sink says: it is at most one
-  // buffer.
-  if (stopping_) return false;
+  // buffer. What is still to be read may be much more.
+  if (stopping_ && !DrainsAtStop()) return false;
   return out_.size() + writing_.size() > context_.outbound_bytes_max || context_.sink.saturated();
 }
 
@@ -114,7 +125,8 @@ void Connection::WaitReadable() {
 
 void Connection::OnReadable() {
   for (int turn = 0; turn < kReadsPerTurn; ++turn) {
-    const std::span<std::byte> room = buffer_.Prepare(needed_);
+    std::span<std::byte> room = buffer_.Prepare(needed_);
+    if (drain_left_ > 0) room = room.first(std::min(room.size(), drain_left_));
     buffer_bytes_.store(buffer_.capacity(), std::memory_order_relaxed);
     error_code error;
     const std::size_t bytes = socket_.read_some(asio::buffer(room.data(), room.size()), error);
@@ -138,6 +150,7 @@ void Connection::OnReadable() {
     }
     buffer_.Commit(bytes);
     context_.metrics.bytes.Increment(static_cast<double>(bytes));
+    drain_left_ -= std::min(drain_left_, bytes);
     now_ = context_.now();
     last_activity_.store(now_, std::memory_order_relaxed);
     Pump();
@@ -164,10 +177,7 @@ void Connection::Pump() {
   if (state_ != State::kOpen) return;
   switch (parsed) {
     case Parsed::kNeedMore:
-      if (peer_ended_ || stopping_) {
-        AtEnd(stopping_ ? End::kStop : End::kPeer, buffer_.readable());
-        Finish();
-      }
+      if (peer_ended_ || (stopping_ && drain_left_ == 0)) TakeInNoMore();
       return;
     case Parsed::kPaused:
       if (out_.size() + writing_.size() > context_.outbound_bytes_max) {
@@ -180,6 +190,45 @@ void Connection::Pump() {
       Finish();
       return;
   }
+}
+
+// All that is taken in has been.
+void Connection::TakeInNoMore() {
+  if (!DrainsAtStop()) {
+    AtEnd(stopping_ ? End::kStop : End::kPeer, buffer_.readable());
+  } else if (peer_ended_ || !stopping_) {
+    AtEnd(End::kPeer, buffer_.readable());
+  } else {
+    // An end that came right behind the last byte makes the last line whole.
+    std::byte next{};
+    error_code error;
+    socket_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, error);
+    peer_ended_ = error == asio::error::eof;
+    AtEnd(peer_ended_ ? End::kPeer : End::kStop, buffer_.readable());
+    RefuseArrived();
+  }
+  Finish();
+}
+
+// Bytes that have come since Stop, or that the sink had no room for.
+void Connection::RefuseArrived() {
+  std::array<std::byte, ReadBuffer::kBytesFirst> chunk;
+  // No more than there is now: a peer that never stops would keep us here.
+  for (std::size_t left = Available(); left > 0;) {
+    error_code error;
+    const std::size_t bytes =
+        socket_.read_some(asio::buffer(chunk.data(), std::min(left, chunk.size())), error);
+    if (error || bytes == 0) return;
+    context_.metrics.bytes.Increment(static_cast<double>(bytes));
+    AtEnd(End::kStop, std::span(chunk).first(bytes));
+    left -= bytes;
+  }
+}
+
+std::size_t Connection::Available() {
+  error_code error;
+  const std::size_t bytes = socket_.available(error);
+  return error ? 0 : bytes;
 }
 
 void Connection::PauseForSink() {

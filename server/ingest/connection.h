@@ -8,9 +8,12 @@
 //  1. sink.saturated(): reading stops until the sink's WhenReady; counted in `paused`.
 //  2. more than outbound_bytes_max of answers unsent: reading stops until half of them are gone. A
 //     producer that never reads its answers so costs a bounded amount and is slowed by TCP.
-// Closing: answers are flushed, then our side is shut, then what the peer still sends is read and
-// thrown away until it ends, is quiet, or a limit is reached: closing with unread bytes would make
-// TCP reset the connection, and the peer could lose the very message that says why.
+// Stop: what has been read is taken in. A protocol that acknowledges leaves it at that: its peer
+// knows what was not. Of one that does not (DrainsAtStop) all that the kernel held at Stop is read
+// and taken in, as fast as the sink has room; what arrives later, or is left at Abort, is told to
+// AtEnd. Closing: answers are flushed, then our side is shut, then what the peer still sends is
+// read and thrown away until it ends, is quiet, or a limit is reached: closing with unread bytes
+// would make TCP reset the connection, and the peer could lose the very message that says why.
 //
 // Thread: handlers run on the connection's strand; Stop, Abort and last_activity from any thread.
 // Lifetime: handlers keep it alive; after OnClosed it touches nothing but itself.
@@ -58,7 +61,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Start();
   /// Instead of Start: sends `message` and closes.
   void Refuse(std::string message);
-  /// Parses what has been read, flushes the answers and closes.
+  /// Takes in what has been read or, with DrainsAtStop, has arrived; flushes the answers and
+  /// closes.
   void Stop();
   /// Closes now.
   void Abort();
@@ -82,8 +86,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// `needed` says how many bytes, counted after `consumed`, would get it further.
   virtual Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
                        std::size_t& needed) = 0;
-  /// The connection ends and `rest` is all that is left; may append a last answer.
+  /// The connection ends and `rest` is all that is left; may append a last answer. With
+  /// DrainsAtStop kStop comes again with each further piece that is not taken in.
   virtual void AtEnd(End end, std::span<const std::byte> rest) = 0;
+  /// The peer is told of no batch whether it was taken in.
+  virtual bool DrainsAtStop() const { return false; }
   /// Nothing has arrived for a while.
   virtual void OnQuiet() {}
 
@@ -100,6 +107,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void WaitReadable();
   void OnReadable();
   void Pump();
+  void TakeInNoMore();
+  void RefuseArrived();
+  std::size_t Available();
   void PauseForSink();
   void StartWrite();
   void OnWritten(const boost::system::error_code& error);
@@ -123,6 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool waits_for_writer_ = false;
   bool stopping_ = false;
   bool peer_ended_ = false;
+  std::size_t drain_left_ = 0;  // bytes that the kernel held at Stop and that are still to be read
   std::size_t needed_ = 0;
   RecordedTime now_ = 0;
   std::chrono::milliseconds quiet_limit_;

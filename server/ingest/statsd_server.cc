@@ -52,22 +52,38 @@ class StatsdConnection final : public Connection {
   }
 
   void AtEnd(End end, std::span<const std::byte> rest) override {
-    if (rest.empty() || skipping_) return;
     if (end == End::kStop) {
-      refused_at_stop_.Increment();  // how the line would have gone on is not known
+      RefuseAtStop(rest);
       return;
     }
+    if (rest.empty() || skipping_) return;
     // The last line needs no end.
     batcher_.Add({reinterpret_cast<const char*>(rest.data()), rest.size()}, now());
     batcher_.Flush(now());
   }
 
+  bool DrainsAtStop() const override { return true; }
   void OnQuiet() override { batcher_.Forget(); }
+
+  // Counts the lines that begin in `rest`, a half one too: how it would have gone on is not known.
+  void RefuseAtStop(std::span<const std::byte> rest) {
+    std::uint64_t lines = 0;
+    for (const std::byte byte : rest) {
+      if (byte == std::byte{'\n'}) {
+        skipping_ = in_refused_ = false;
+      } else if (!skipping_ && !in_refused_) {
+        ++lines;
+        in_refused_ = true;
+      }
+    }
+    refused_at_stop_.Increment(static_cast<double>(lines));
+  }
 
   const StatsdLimits& limits_;
   StatsdBatcher batcher_;
   prometheus::Counter& refused_at_stop_;
-  bool skipping_ = false;  // the rest of a line that is too long
+  bool skipping_ = false;    // the rest of a line that is too long
+  bool in_refused_ = false;  // the rest of a line that is counted in refused_at_stop_
 };
 
 }  // namespace
@@ -157,6 +173,7 @@ void StatsdServer::Stop(std::chrono::milliseconds deadline) {
 
 void StatsdServer::Sweep() {
   if (impl_->tcp) impl_->tcp->Sweep();
+  if (impl_->udp) impl_->udp->Sweep();
 }
 
 std::size_t StatsdServer::connections() const { return impl_->tcp ? impl_->tcp->connections() : 0; }

@@ -3,8 +3,9 @@
 //
 // TCP: lines end in '\n'; a saturated sink stops the reading. UDP: datagrams of one or more lines;
 // what cannot be kept is counted in tidemark_ingest_dropped_total, in datagrams: `saturated` if the
-// sink was full, `kernel_buffer` if the kernel had no room (SO_RXQ_OVFL). Nothing is ever answered;
-// refused lines are counted, and one a second is logged.
+// sink was full, `kernel_buffer` if the kernel had no room, as it says with each datagram and is
+// asked every second. Nothing is ever answered; refused lines are counted, and one a second is
+// logged.
 #ifndef TIDEMARK_SERVER_INGEST_STATSD_SERVER_H_
 #define TIDEMARK_SERVER_INGEST_STATSD_SERVER_H_
 
@@ -52,9 +53,12 @@ class StatsdServer {
   /// if the kernel gave a smaller buffer than asked for.
   absl::Status Start();
   std::uint16_t port() const;
-  /// TCP as StreamServer::Stop; UDP reads what the kernel already holds, then closes.
+  /// UDP reads what the kernel holds, then closes. TCP as StreamServer::Stop, but what the kernel
+  /// holds of each connection is taken in as well, as nobody would tell the sender that it was not;
+  /// lines that arrive later, or that the sink has no room for by the deadline, are counted as
+  /// refused, `shutting_down`.
   void Stop(std::chrono::milliseconds deadline);
-  /// See StreamServer::Sweep.
+  /// See StreamServer::Sweep and UdpReceiver::Sweep.
   void Sweep();
   std::size_t connections() const;
 

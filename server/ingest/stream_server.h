@@ -41,9 +41,9 @@ class StreamServer {
   /// The port in use; 0 before Start.
   std::uint16_t port() const;
 
-  /// Accepts no more, has every connection take in what it has read and flush its answers, waits
-  /// for them at most `deadline`, closes the rest. When it returns nothing touches the sink any
-  /// more. May be called again. REQUIRES: the io_context is still being run.
+  /// Accepts no more, has every connection take in what it has read (see Connection) and flush its
+  /// answers, waits for them at most `deadline`, closes the rest. When it returns nothing touches
+  /// the sink any more. May be called again. REQUIRES: the io_context is still being run.
   void Stop(std::chrono::milliseconds deadline);
 
   /// Closes connections that have been idle for too long and frees the buffers of quiet ones.

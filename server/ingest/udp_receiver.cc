@@ -1,11 +1,14 @@
 #include "server/ingest/udp_receiver.h"
 
+#include <linux/sock_diag.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <utility>
@@ -32,6 +35,8 @@ constexpr int kCallsPerTurn = 16;
 // System calls that Stop spends on what the kernel holds: 262,144 datagrams, more than 32 MiB can
 // hold.
 constexpr int kCallsAtStop = 4096;
+// Drops after the last datagram of a burst are counted so long after it at most.
+constexpr std::chrono::seconds kSweepInterval{1};
 // Room for the one control message that is asked for, SO_RXQ_OVFL.
 constexpr std::size_t kControlBytes = 64;
 static_assert(CMSG_SPACE(sizeof(std::uint32_t)) <= kControlBytes);
@@ -50,7 +55,8 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
         dropped_truncated(metrics.Dropped(Source::kStatsdUdp, "truncated")),
         batcher(sink_in, metrics, Source::kStatsdUdp, gauges, limits, log),
         strand(asio::make_strand(io_in)),
-        socket(strand) {}
+        socket(strand),
+        sweep_timer(strand) {}
 
   absl::Status Open(const std::string& host, std::uint16_t port, std::size_t wanted_bytes) {
     const absl::StatusOr<asio::ip::address> address = ResolveHost(io, host, port);
@@ -142,18 +148,43 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
     return static_cast<std::size_t>(got) == kDatagrams;
   }
 
-  // The kernel's counter is that of the socket's whole life, modulo 2^32, and grows with each
-  // datagram read: the last one's says all.
+  void ArmSweep() {
+    sweep_timer.expires_after(kSweepInterval);
+    sweep_timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
+      if (cancelled || !self->socket.is_open()) return;
+      self->AskForKernelDrops();
+      self->ArmSweep();
+    });
+  }
+
+  // A datagram carries the counter as it was when that datagram was queued.
   void CountKernelDrops(const msghdr& header) {
     msghdr copy = header;
     for (cmsghdr* c = CMSG_FIRSTHDR(&copy); c != nullptr; c = CMSG_NXTHDR(&copy, c)) {
       if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL) continue;
       std::uint32_t total = 0;
       std::memcpy(&total, CMSG_DATA(c), sizeof total);
-      const std::uint32_t more = total - kernel_drops;
-      kernel_drops = total;
-      if (more > 0) dropped_by_kernel.Increment(more);
+      CountKernelDropsUpTo(total);
     }
+  }
+
+  void AskForKernelDrops() {
+    std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
+    socklen_t length = sizeof info;
+    // Linux 4.12 and later; before, only datagrams say so.
+    if (getsockopt(socket.native_handle(), SOL_SOCKET, SO_MEMINFO, info.data(), &length) == 0 &&
+        length > SK_MEMINFO_DROPS * sizeof(std::uint32_t)) {
+      CountKernelDropsUpTo(info[SK_MEMINFO_DROPS]);
+    }
+  }
+
+  // The kernel's counter is that of the socket's whole life, modulo 2^32. Datagrams that waited for
+  // long carry older values than what was asked for: only a later one counts.
+  void CountKernelDropsUpTo(std::uint32_t total) {
+    const std::uint32_t more = total - kernel_drops;
+    if (more == 0 || more >= std::uint32_t{1} << 31) return;
+    kernel_drops = total;
+    dropped_by_kernel.Increment(more);
   }
 
   asio::io_context& io;
@@ -170,6 +201,7 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   StatsdBatcher batcher;
   asio::strand<asio::io_context::executor_type> strand;
   udp::socket socket;
+  asio::steady_timer sweep_timer;
   std::unique_ptr<char[]> memory;
   std::vector<mmsghdr> messages;
   std::vector<iovec> parts;
@@ -188,12 +220,21 @@ UdpReceiver::~UdpReceiver() { Stop(); }
 absl::Status UdpReceiver::Start(const std::string& host, std::uint16_t port,
                                 std::size_t buffer_bytes) {
   if (absl::Status status = impl_->Open(host, port, buffer_bytes); !status.ok()) return status;
-  asio::post(impl_->strand, [impl = impl_] { impl->Wait(); });
+  asio::post(impl_->strand, [impl = impl_] {
+    impl->Wait();
+    impl->ArmSweep();
+  });
   return absl::OkStatus();
 }
 
 std::uint16_t UdpReceiver::port() const { return impl_->bound_port; }
 std::size_t UdpReceiver::buffer_bytes() const { return impl_->given_bytes; }
+
+void UdpReceiver::Sweep() {
+  asio::post(impl_->strand, [impl = impl_] {
+    if (impl->socket.is_open()) impl->AskForKernelDrops();
+  });
+}
 
 void UdpReceiver::Stop() {
   if (std::exchange(impl_->bound_port, std::uint16_t{0}) == 0) return;
@@ -201,8 +242,10 @@ void UdpReceiver::Stop() {
   asio::post(impl_->strand, [impl = impl_, &closed] {
     for (int call = 0; call < kCallsAtStop && impl->ReadOnce(); ++call) {
     }
+    impl->AskForKernelDrops();
     error_code ignored;
     impl->socket.close(ignored);
+    impl->sweep_timer.cancel();
     closed.set_value();
   });
   closed.get_future().wait();

@@ -33,6 +33,9 @@ class UdpReceiver {
   std::uint16_t port() const;
   /// What the kernel really gave.
   std::size_t buffer_bytes() const;
+  /// Asks the kernel how many datagrams it has dropped. Called every second by its own timer: the
+  /// kernel itself says so only with a datagram that arrives later. From any thread.
+  void Sweep();
   /// Reads what the kernel holds and closes. May be called again.
   void Stop();
 

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 #include "server/ingest/io_threads.h"
 #include "tests/support/fake_sink.h"
@@ -142,6 +145,74 @@ TEST_F(StatsdServerTest, WhatTheKernelDropsIsCounted) {
   EXPECT_LE(read_bytes() / 1400 + Dropped("kernel_buffer"), sent);
 }
 
+// The kernel tells of its drops with the datagrams that it queues after them. Here none comes
+// after.
+class StatsdServerBurstTest : public StatsdServerTest {
+ protected:
+  // The reader is held with a first datagram in its hands while many more arrive than the kernel
+  // has room for.
+  void SendBurst() {
+    StatsdServerOptions options;
+    options.tcp = false;
+    options.udp_buffer_bytes = 16'384;
+    server_ = std::make_unique<StatsdServer>(
+        io_.io(), sink_, metrics_, options,
+        [this] {
+          std::unique_lock lock(mutex_);
+          reading_ = true;
+          changed_.notify_all();
+          changed_.wait(lock, [this] { return go_on_; });
+          return RecordedTime{1'000'000};
+        },
+        LogFn());
+    ASSERT_TRUE(server_->Start().ok());
+    UdpSender udp(server_->port());
+    ASSERT_TRUE(udp.Send(kDatagram));
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return reading_; });
+    }
+    for (int i = 1; i < kSent; ++i) ASSERT_TRUE(udp.Send(kDatagram));
+  }
+  void GoOn() {
+    const std::lock_guard lock(mutex_);
+    go_on_ = true;
+    changed_.notify_all();
+  }
+  double Read() {
+    return metrics_.source(Source::kStatsdUdp).bytes.Value() /
+           static_cast<double>(kDatagram.size());
+  }
+
+  static constexpr int kSent = 1000;
+  const std::string kDatagram = std::string(1400, 'x');  // refused, but read
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reading_ = false;  // mutex_
+  bool go_on_ = false;    // mutex_
+};
+
+TEST_F(StatsdServerBurstTest, DropsAfterTheLastDatagramAreCountedAtTheNextSweep) {
+  SendBurst();
+  GoOn();
+  while (Read() < 2) std::this_thread::yield();
+  server_->Sweep();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (Read() + Dropped("kernel_buffer") < kSent && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Read() + Dropped("kernel_buffer"), kSent);
+  EXPECT_GT(Dropped("kernel_buffer"), 0);
+}
+
+TEST_F(StatsdServerBurstTest, DropsAfterTheLastDatagramAreCountedAtStop) {
+  SendBurst();
+  GoOn();
+  server_->Stop(kStopDeadline);
+  EXPECT_EQ(Read() + Dropped("kernel_buffer"), kSent);
+  EXPECT_GT(Dropped("kernel_buffer"), 0);
+}
+
 TEST_F(StatsdServerTest, EachProtocolCanBeHadAlone) {
   StatsdServerOptions options;
   options.tcp = false;
@@ -194,6 +265,76 @@ TEST_F(StatsdServerTest, StopTakesInWhatTheKernelHolds) {
   EXPECT_EQ(metrics_.Refused(Source::kStatsdTcp, "shutting_down").Value(), 1)
       << "half a line is not taken for a whole one";
   EXPECT_EQ(server_->connections(), 0U);
+}
+
+// A sender whose lines wait in the kernel because the sink has no room.
+class StatsdServerStopTest : public StatsdServerTest {
+ protected:
+  void SendUnread(const std::string& end) {
+    StatsdServerOptions options;
+    options.listen.read_buffer_bytes = 16'384;
+    StartServer(options);
+    sink_.SaturateAfter(1);
+    socket_.emplace(server_->port());
+    std::string text;
+    for (int i = 0; i < kLines; ++i) text += "a:1|ms\n";
+    ASSERT_TRUE(socket_->Send(text + end));
+    ASSERT_TRUE(sink_.WaitForWaiters(1));
+    ASSERT_LT(sink_.taken(), std::size_t{kLines} / 2) << "most of it has not been read";
+  }
+  double Refused() { return metrics_.Refused(Source::kStatsdTcp, "shutting_down").Value(); }
+  bool Listens() const { return RawSocket(port_).connected(); }
+
+  static constexpr int kLines = 7000;  // 49 kB: less than the first window of a connection
+  std::optional<RawSocket> socket_;
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(StatsdServerStopTest, LinesThatTheKernelHoldsAreTakenIn) {
+  SendUnread("half:1");
+  port_ = server_->port();
+  std::thread stop([&] { server_->Stop(kStopDeadline); });
+  while (Listens()) std::this_thread::yield();
+  sink_.Release();
+  stop.join();
+  EXPECT_EQ(sink_.taken(), std::size_t{kLines});
+  EXPECT_EQ(Refused(), 1) << "half a line";
+}
+
+TEST_F(StatsdServerStopTest, TheLastLineOfASenderThatHasEndedIsWhole) {
+  SendUnread("last:1|ms");
+  socket_->EndSending();
+  port_ = server_->port();
+  std::thread stop([&] { server_->Stop(kStopDeadline); });
+  while (Listens()) std::this_thread::yield();
+  sink_.Release();
+  stop.join();
+  EXPECT_EQ(sink_.taken(), std::size_t{kLines} + 1);
+  EXPECT_EQ(Refused(), 0);
+}
+
+TEST_F(StatsdServerStopTest, LinesThatThereIsNoRoomForAreCounted) {
+  SendUnread("half:1");
+  server_->Stop(std::chrono::milliseconds(0));
+  EXPECT_LT(sink_.taken(), std::size_t{kLines} / 2);
+  EXPECT_EQ(static_cast<double>(sink_.taken()) + Refused(), kLines + 1);
+}
+
+TEST_F(StatsdServerStopTest, ASenderThatNeverEndsDelaysNothing) {
+  StartServer();
+  std::atomic<std::uint64_t> sent{0};
+  std::thread sender([&] {
+    RawSocket socket(server_->port());
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "a:1|ms\n";
+    do {
+      sent += 1000;
+    } while (socket.Send(text));
+  });
+  ASSERT_TRUE(sink_.WaitForValues(10'000));
+  server_->Stop(std::chrono::hours(1));
+  sender.join();
+  EXPECT_LE(static_cast<double>(sink_.taken()) + Refused(), static_cast<double>(sent) + 1);
 }
 
 }  // namespace
