@@ -1,7 +1,7 @@
 // tidemark-demo: real values of this machine into a daemon, and its answers live.
 //
-// Exit status: 0 when the time is over or on Ctrl-C, with every value acknowledged and found again
-// in the daemon's n; 1 when something failed or a count does not agree; 2 usage.
+// Exit status: 0 when the time is over or on Ctrl-C or SIGTERM, with every value acknowledged and
+// found again in the daemon's n; 1 when something failed or a count does not agree; 2 usage.
 #include <poll.h>
 #include <unistd.h>
 
@@ -27,6 +27,11 @@ namespace tidemark::demo {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// One wish to end may come as several signals: `timeout` signals the process and then its group, a
+// terminal the group while a script passes its own on. Only a signal that comes later than this
+// after the first is a second wish.
+constexpr std::chrono::seconds kSameWish{1};
 
 struct DemoOptions {
   std::string server = "127.0.0.1:7070";
@@ -68,8 +73,10 @@ class Demo {
     last_n_ = before;
     Feeds feeds(&client_, options_.prefix);
     // The first signal ends the demo; a second one does not wait for acknowledgements.
-    interrupt_->SetAction([&feeds](int count) {
-      if (count > 1) feeds.Cancel();
+    Clock::time_point first;
+    interrupt_->SetAction([&feeds, &first](int count) {
+      if (count == 1) first = Clock::now();
+      if (Clock::now() - first > kSameWish) feeds.Cancel();
     });
     struct ClearAction {
       tool::Interrupt* interrupt;
