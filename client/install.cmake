@@ -1,13 +1,16 @@
 # `cmake --install`, component "development": find_package(tidemark) gives tidemark::client (no gRPC
-# or protobuf in its headers) and tidemark::proto (the generated messages and stubs).
+# or protobuf in its headers), tidemark::tcp_client (values in over framed TCP, with Abseil's status in
+# its header), tidemark::wire under it, and tidemark::proto (the generated messages and stubs).
 include(CMakePackageConfigHelpers)
 
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tidemark")
 set_target_properties(tidemark_proto PROPERTIES EXPORT_NAME proto)
-install(TARGETS tidemark_client tidemark_proto EXPORT tidemarkTargets
+install(TARGETS tidemark_client tidemark_tcp_client tidemark_wire tidemark_proto EXPORT tidemarkTargets
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(FILES answers.h client.h error.h push.h value.h
+install(FILES answers.h client.h error.h push.h tcp_producer.h value.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tidemark/client" COMPONENT development)
+install(FILES "${PROJECT_SOURCE_DIR}/wire/frame.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tidemark/wire" COMPONENT development)
 install(DIRECTORY "${PROJECT_BINARY_DIR}/proto/gen/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/proto/tidemark" DESTINATION "${CMAKE_INSTALL_DATADIR}/tidemark/proto"

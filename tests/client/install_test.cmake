@@ -1,5 +1,5 @@
 # cmake --install into an empty folder, then a program that uses find_package(tidemark) and nothing
-# of the build: configured, built, run.
+# of the build: configured, built, run against a real daemon.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   message("${output}")
@@ -17,5 +17,6 @@ run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENERATOR}"
     "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_COMPILER=${CXX}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
 run("${CMAKE_COMMAND}" --build "${WORK}/build")
-run("${WORK}/build/consumer")
+run("${PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/with_daemon.py" "${DAEMON}" "${WORK}/build/consumer")
+run("${WORK}/build/tcp_consumer")
 file(REMOVE_RECURSE "${WORK}")
