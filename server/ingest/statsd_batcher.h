@@ -11,7 +11,8 @@
 //   g        the value; with a sign the change against the gauge's last value (GaugeTable), and the
 //            result is the stream's value.
 //   s        an item of a string stream.
-// A line that is not well formed is refused whole. Streams keep the order of their own values.
+// A line that is not well formed is refused whole. Streams keep the order of their own values,
+// those of tags that are written in several ways within a chunk excepted.
 //
 // Thread: one owner. Lifetime: all that it refers to outlives it.
 #ifndef TIDEMARK_SERVER_INGEST_STATSD_BATCHER_H_
