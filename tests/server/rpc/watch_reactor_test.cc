@@ -145,6 +145,7 @@ TEST_F(WatchReactorTest, CancelledAtAnyMomentOfALook) {
 TEST_F(WatchReactorTest, TheClientIsGoneWithoutAWord) {
   {
     std::vector<std::unique_ptr<Subscription>> subscriptions;
+    subscriptions.reserve(20);
     for (int i = 0; i < 20; ++i)
       subscriptions.push_back(Subscribe("s", i % 2 ? kHourMs : kShortMs));
     for (const auto& subscription : subscriptions) ASSERT_TRUE(subscription->Read());

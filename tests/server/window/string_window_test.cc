@@ -23,6 +23,7 @@ std::vector<std::size_t> WindowSizes(StreamContext& context, const std::vector<s
     EXPECT_TRUE(stream->AppendStrings(views, 0, full).status.ok());
   }
   std::vector<std::size_t> sizes;
+  sizes.reserve(full.size() + 1);
   for (const Window& window : full) sizes.push_back(window.size());
   sizes.push_back(stream->Stats().window_fill);
   return sizes;
