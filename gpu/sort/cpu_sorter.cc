@@ -1,10 +1,13 @@
 #include "gpu/sort/cpu_sorter.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <random>
 #include <string>
+
+#include "gpu/sort/interleaved_rounds.h"
 
 namespace tidemark::sort {
 namespace {
@@ -15,34 +18,35 @@ using Clock = std::chrono::steady_clock;
 // and the branch predictor's memory of one window do not decide.
 constexpr std::size_t kKeysPerTiming = std::size_t{1} << 14;
 
-// The minimum over so many rounds is steady enough to rank algorithms that differ by a tenth.
-constexpr int kRoundsMax = 7;
+// Time that this thread has spent running. Beside other programs the scheduler takes the processor
+// away in the middle of a timing; that time is theirs. On two cores beside four busy loops, five of
+// eight starts chose a slower algorithm for at least one class by wall time and giving up after one
+// timing, and none by this time and two timings.
+double ThreadSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
-// An algorithm that needs this many times the best one's time is not timed again.
-constexpr double kHopeless = 1.5;
-
+// Times one algorithm on random keys of one width, in windows of any class.
 template <class Key>
 class Bench {
  public:
-  explicit Bench(std::size_t window)
-      : window_(window), original_(std::max(window, kKeysPerTiming)), keys_(original_.size()) {
+  Bench() : original_(ClassWindow(kWindowClasses - 1)), keys_(original_.size()) {
     // A fixed seed: the choice should depend on the machine alone.
     std::mt19937_64 random(2005);
     for (Key& key : original_) key = static_cast<Key>(random());
   }
 
-  double SecondsPerKey(const CpuAlgorithm& algorithm) {
-    std::memcpy(keys_.data(), original_.data(), keys_.size() * sizeof(Key));
-    const Clock::time_point start = Clock::now();
-    for (std::size_t i = 0; i < keys_.size(); i += window_) {
-      algorithm.Sort(keys_.data() + i, window_);
-    }
-    const std::chrono::duration<double> seconds = Clock::now() - start;
-    return seconds.count() / static_cast<double>(keys_.size());
+  double SecondsPerKey(const CpuAlgorithm& algorithm, std::size_t window) {
+    const std::size_t keys = std::max(window, kKeysPerTiming);
+    std::memcpy(keys_.data(), original_.data(), keys * sizeof(Key));
+    const double start = ThreadSeconds();
+    for (std::size_t i = 0; i < keys; i += window) algorithm.Sort(keys_.data() + i, window);
+    return (ThreadSeconds() - start) / static_cast<double>(keys);
   }
 
  private:
-  const std::size_t window_;
   std::vector<Key> original_;
   std::vector<Key> keys_;
 };
@@ -58,33 +62,6 @@ std::vector<const CpuAlgorithm*> Candidates() {
   return candidates;
 }
 
-template <class Key>
-void MeasureClass(std::size_t window_class, Clock::duration budget, CpuChoice& choice,
-                  std::vector<SorterMeasurement>& measured) {
-  const Clock::time_point end = Clock::now() + budget;
-  const std::size_t window = ClassWindow(window_class);
-  const std::vector<const CpuAlgorithm*> candidates = Candidates();
-  std::vector<double> best(candidates.size(), std::numeric_limits<double>::infinity());
-  Bench<Key> bench(window);
-  double fastest = std::numeric_limits<double>::infinity();
-  // Rounds are interleaved: whatever else the machine does hits every algorithm alike.
-  for (int round = 0; round < kRoundsMax && (round == 0 || Clock::now() < end); ++round) {
-    for (std::size_t c = 0; c < candidates.size(); ++c) {
-      if (round > 0 && best[c] > kHopeless * fastest) continue;
-      best[c] = std::min(best[c], bench.SecondsPerKey(*candidates[c]));
-      fastest = std::min(fastest, best[c]);
-    }
-  }
-  const auto winner =
-      static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
-  choice.algorithm[WidthIndex<Key>()][window_class] = candidates[winner];
-  choice.seconds_per_key[WidthIndex<Key>()][window_class] = best[winner];
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    measured.push_back({static_cast<int>(8 * sizeof(Key)), window, "cpu", candidates[c]->name,
-                        1 / best[c], c == winner});
-  }
-}
-
 }  // namespace
 
 CpuChoice UseOnly(const CpuAlgorithm& algorithm) {
@@ -94,11 +71,31 @@ CpuChoice UseOnly(const CpuAlgorithm& algorithm) {
 }
 
 CpuChoice MeasureCpu(std::chrono::milliseconds budget, std::vector<SorterMeasurement>& measured) {
-  const Clock::duration share = Clock::duration(budget) / (kWindowClasses * kKeyWidths);
+  const Clock::time_point end = Clock::now() + budget;
+  const std::vector<const CpuAlgorithm*> candidates = Candidates();
+  Bench<std::uint32_t> narrow;
+  Bench<std::uint64_t> wide;
+  // Task 2c is class c with 32-bit keys, task 2c + 1 the same with 64-bit keys.
+  const std::vector<std::vector<double>> best = BestOfRounds(
+      kWindowClasses * kKeyWidths, candidates.size(), RoundRules{},
+      [&](std::size_t task, std::size_t candidate) {
+        const std::size_t window = ClassWindow(task / kKeyWidths);
+        return task % kKeyWidths == 0 ? narrow.SecondsPerKey(*candidates[candidate], window)
+                                      : wide.SecondsPerKey(*candidates[candidate], window);
+      },
+      [end] { return Clock::now() < end; });
   CpuChoice choice;
-  for (std::size_t c = 0; c < kWindowClasses; ++c) {
-    MeasureClass<std::uint32_t>(c, share, choice, measured);
-    MeasureClass<std::uint64_t>(c, share, choice, measured);
+  for (std::size_t task = 0; task < best.size(); ++task) {
+    const std::size_t window_class = task / kKeyWidths;
+    const std::size_t width = task % kKeyWidths;
+    const auto winner = static_cast<std::size_t>(
+        std::min_element(best[task].begin(), best[task].end()) - best[task].begin());
+    choice.algorithm[width][window_class] = candidates[winner];
+    choice.seconds_per_key[width][window_class] = best[task][winner];
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      measured.push_back({width == 0 ? 32 : 64, ClassWindow(window_class), "cpu",
+                          candidates[c]->name, 1 / best[task][c], c == winner});
+    }
   }
   return choice;
 }

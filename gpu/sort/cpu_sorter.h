@@ -25,9 +25,11 @@ struct CpuChoice {
 /// The same algorithm everywhere.
 CpuChoice UseOnly(const CpuAlgorithm& algorithm);
 
-/// Measures the algorithms on random keys and chooses the fastest (smallest time over the rounds)
-/// for each width and class. std::sort is measured only where there is no vqsort target. Takes at
-/// most about `budget` (one round more where a class is slow). Appends what was measured.
+/// Measures the algorithms on random keys and chooses the fastest for each width and class: by the
+/// smallest of several timings that lie apart (interleaved_rounds.h), in time that the thread
+/// itself ran, so that other programs do not decide. std::sort is measured only where there is no
+/// vqsort target. Takes at most about `budget`, or one round if that is longer. Appends what was
+/// measured.
 CpuChoice MeasureCpu(std::chrono::milliseconds budget, std::vector<SorterMeasurement>& measured);
 
 /// Never throws SorterError. Holds no state that changes: any number of threads.

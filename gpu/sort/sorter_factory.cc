@@ -232,4 +232,8 @@ SorterSelection MakeSorter(const SorterOptions& options) {
   return selection;
 }
 
+std::unique_ptr<WindowSorter> MakeUnmeasuredCpuSorter() {
+  return std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().front()));
+}
+
 }  // namespace tidemark::sort

@@ -62,8 +62,12 @@ struct SorterSelection {
 /// Makes the sorter named in `options`. A GL sorter that cannot be had is not an error: the report
 /// says why, and the selection holds the `cpu` sorter.
 /// Errors: throws std::invalid_argument for an unknown name, naming those that exist.
-/// Thread: any; measures on the calling thread, and wants a machine that is not otherwise busy.
+/// Thread: any; measures on the calling thread.
 SorterSelection MakeSorter(const SorterOptions& options);
+
+/// A CPU sorter at once, without measuring: takes the first of the algorithms that this CPU can
+/// run.
+std::unique_ptr<WindowSorter> MakeUnmeasuredCpuSorter();
 
 }  // namespace tidemark::sort
 

@@ -5,15 +5,6 @@
 namespace tidemark::server {
 namespace {
 
-// The fallback for a sorter that fails is the CPU's, measured no further: it runs at most until the
-// operator has looked.
-std::unique_ptr<sort::WindowSorter> MakeFallback() {
-  sort::SorterOptions options;
-  options.name = "cpu";
-  options.measure_budget_ms = 0;
-  return sort::MakeSorter(options).sorter;
-}
-
 SortStageOptions StageOptions(const PipelineOptions& options, const sort::SorterReport& report) {
   SortStageOptions stage;
   stage.workers = options.sort_workers;
@@ -33,7 +24,9 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       gate_(options.pending_keys_max),
       report_(std::move(sorter.report)),
       sorter_(std::move(sorter.sorter)),
-      fallback_(MakeFallback()),
+      // Measured no further: the sorters of the factory do not throw, and any other runs on it at
+      // most until the operator has looked.
+      fallback_(sort::MakeUnmeasuredCpuSorter()),
       stage_(
           StageOptions(options, report_), *sorter_, *fallback_, metrics,
           [this](std::uint64_t keys) { gate_.Leave(keys); }, std::move(on_sorter_error)) {
