@@ -38,15 +38,16 @@ class CpuSorter final : public WindowSorter {
   explicit CpuSorter(const CpuChoice& choice) : choice_(choice) {}
 
   std::string_view name() const override { return "cpu"; }
-  void Sort(Channels<std::uint32_t> channels) override { SortAll(channels); }
-  void Sort(Channels<std::uint64_t> channels) override { SortAll(channels); }
+  std::string_view Sort(Channels<std::uint32_t> channels) override { return SortAll(channels); }
+  std::string_view Sort(Channels<std::uint64_t> channels) override { return SortAll(channels); }
 
  private:
   template <class Key>
-  void SortAll(Channels<Key> channels) const {
+  std::string_view SortAll(Channels<Key> channels) const {
     for (const std::span<Key> keys : channels) {
       choice_.algorithm[WidthIndex<Key>()][ClassOf(keys.size())]->Sort(keys.data(), keys.size());
     }
+    return name();
   }
 
   const CpuChoice choice_;

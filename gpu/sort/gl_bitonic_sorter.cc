@@ -99,8 +99,14 @@ GlBitonicSorter::GlBitonicSorter(GlBitonicOptions options) : options_(std::move(
 
 GlBitonicSorter::~GlBitonicSorter() = default;
 
-void GlBitonicSorter::Sort(Channels<std::uint32_t> channels) { SortAll(channels); }
-void GlBitonicSorter::Sort(Channels<std::uint64_t> channels) { SortAll(channels); }
+std::string_view GlBitonicSorter::Sort(Channels<std::uint32_t> channels) {
+  SortAll(channels);
+  return name();
+}
+std::string_view GlBitonicSorter::Sort(Channels<std::uint64_t> channels) {
+  SortAll(channels);
+  return name();
+}
 
 void GlBitonicSorter::ThrowIfBroken() {
   const std::lock_guard lock(mutex_);

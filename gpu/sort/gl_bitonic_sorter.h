@@ -43,8 +43,8 @@ class GlBitonicSorter final : public WindowSorter {
   ~GlBitonicSorter() override;
 
   std::string_view name() const override { return "gl-bitonic"; }
-  void Sort(Channels<std::uint32_t> channels) override;
-  void Sort(Channels<std::uint64_t> channels) override;
+  std::string_view Sort(Channels<std::uint32_t> channels) override;
+  std::string_view Sort(Channels<std::uint64_t> channels) override;
 
   /// The GL that it runs on.
   const GlReport& gl() const { return gl_; }

@@ -33,20 +33,19 @@ bool RoutedSorter::PrefersGl(std::size_t width_index,
 }
 
 template <class Key>
-void RoutedSorter::Route(Channels<Key> channels) {
+std::string_view RoutedSorter::Route(Channels<Key> channels) {
   if (gl_works_.load(std::memory_order_relaxed)) {
     std::array<std::size_t, kChannels> lengths{};
     for (std::size_t c = 0; c < channels.size(); ++c) lengths[c] = channels[c].size();
     if (PrefersGl(WidthIndex<Key>(), lengths)) {
       try {
-        gl_->Sort(channels);
-        return;
+        return gl_->Sort(channels);
       } catch (const SorterError& error) {
         Failed(error.what());
       }
     }
   }
-  cpu_->Sort(channels);
+  return cpu_->Sort(channels);
 }
 
 void RoutedSorter::Failed(const std::string& message) {

@@ -40,8 +40,9 @@ class RoutedSorter final : public WindowSorter {
                std::function<void(const std::string& message)> on_failure);
 
   std::string_view name() const override { return name_; }
-  void Sort(Channels<std::uint32_t> channels) override { Route(channels); }
-  void Sort(Channels<std::uint64_t> channels) override { Route(channels); }
+  /// Return cpu.name() or gl.name().
+  std::string_view Sort(Channels<std::uint32_t> channels) override { return Route(channels); }
+  std::string_view Sort(Channels<std::uint64_t> channels) override { return Route(channels); }
   std::uint64_t failures() const override { return failures_.load(std::memory_order_relaxed); }
   std::string last_failure() const override;
 
@@ -50,7 +51,7 @@ class RoutedSorter final : public WindowSorter {
 
  private:
   template <class Key>
-  void Route(Channels<Key> channels);
+  std::string_view Route(Channels<Key> channels);
   void Failed(const std::string& message);
 
   const std::string name_;

@@ -46,9 +46,11 @@ class WindowSorter {
   /// As configured and shown: "cpu", "gl-bitonic", "auto".
   virtual std::string_view name() const = 0;
 
-  /// Sorts each channel ascending.
-  virtual void Sort(Channels<std::uint32_t> channels) = 0;
-  virtual void Sort(Channels<std::uint64_t> channels) = 0;
+  /// Sorts each channel ascending. Returns the name of the sorter that did it: its own, or that of
+  /// the one to which it gave the request ("auto" sorts nothing itself). Valid as long as the
+  /// sorter.
+  virtual std::string_view Sort(Channels<std::uint32_t> channels) = 0;
+  virtual std::string_view Sort(Channels<std::uint64_t> channels) = 0;
 
   /// Requests that the GPU failed to sort and that were sorted on the CPU instead; it stays there
   /// from the first failure on. For the metric; 0 in sorters that do not fall back.

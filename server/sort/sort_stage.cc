@@ -32,9 +32,6 @@ SortStage::SortStage(SortStageOptions options, sort::WindowSorter& sorter,
       fallback_(fallback),
       metrics_(metrics),
       depth_(metrics.QueueDepth("sort")),
-      sort_seconds_(metrics.SortSeconds(sorter.name())),
-      fallback_seconds_(metrics.SortSeconds(fallback.name())),
-      sort_keys_(metrics.SortKeys(sorter.name())),
       on_published_(std::move(on_published)),
       on_sorter_error_(std::move(on_sorter_error)) {}
 
@@ -85,23 +82,24 @@ std::vector<Window> SortStage::TakeRequest() {
 }
 
 template <class Key>
-void SortStage::SortChannels(sort::Channels<Key> channels) {
+std::string_view SortStage::SortChannels(sort::Channels<Key> channels) {
   auto start = std::chrono::steady_clock::now();
-  prometheus::Histogram* seconds = &sort_seconds_;
+  std::string_view by;
   try {
-    sorter_.Sort(channels);
+    by = sorter_.Sort(channels);
   } catch (const sort::SorterError& error) {
     metrics_.sorter_failures().Increment();
     on_sorter_error_(error.what());
-    seconds = &fallback_seconds_;
     start = std::chrono::steady_clock::now();
-    fallback_.Sort(channels);
+    by = fallback_.Sort(channels);
   }
-  seconds->Observe(SecondsSince(start));
+  // Only the sorter knows to whom it gave the request, so that the metric is looked up each time.
+  metrics_.SortSeconds(by).Observe(SecondsSince(start));
+  return by;
 }
 
-template void SortStage::SortChannels(sort::Channels<std::uint32_t>);
-template void SortStage::SortChannels(sort::Channels<std::uint64_t>);
+template std::string_view SortStage::SortChannels(sort::Channels<std::uint32_t>);
+template std::string_view SortStage::SortChannels(sort::Channels<std::uint64_t>);
 
 template <class Key>
 void SortStage::SortRequest(std::vector<Window>& request) {
@@ -112,9 +110,9 @@ void SortStage::SortRequest(std::vector<Window>& request) {
     keys += channels[i].size();
     metrics_.window_fill().Observe(static_cast<double>(channels[i].size()));
   }
-  SortChannels<Key>(std::span(channels.data(), request.size()));
+  const std::string_view by = SortChannels<Key>(std::span(channels.data(), request.size()));
   metrics_.windows_sorted().Increment(static_cast<double>(request.size()));
-  sort_keys_.Increment(static_cast<double>(keys));
+  metrics_.SortKeys(by).Increment(static_cast<double>(keys));
 }
 
 void SortStage::Work(int worker) {

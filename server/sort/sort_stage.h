@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -57,8 +58,9 @@ class SortStage {
  private:
   void Work(int worker);
   std::vector<Window> TakeRequest();
+  /// Returns the name of the sorter that sorted; its time is counted under that name.
   template <class Key>
-  void SortChannels(sort::Channels<Key> channels);
+  std::string_view SortChannels(sort::Channels<Key> channels);
   template <class Key>
   void SortRequest(std::vector<Window>& request);
 
@@ -67,9 +69,6 @@ class SortStage {
   sort::WindowSorter& fallback_;
   Metrics& metrics_;
   prometheus::Gauge& depth_;
-  prometheus::Histogram& sort_seconds_;
-  prometheus::Histogram& fallback_seconds_;
-  prometheus::Counter& sort_keys_;
   const std::function<void(std::uint64_t)> on_published_;
   const std::function<void(const std::string&)> on_sorter_error_;
 

@@ -22,12 +22,12 @@ class PlayedGl final : public WindowSorter {
   explicit PlayedGl(std::atomic<int>& requests, std::atomic<bool>& fails)
       : requests_(requests), fails_(fails) {}
   std::string_view name() const override { return "played"; }
-  void Sort(Channels<std::uint32_t> channels) override { Play(channels); }
-  void Sort(Channels<std::uint64_t> channels) override { Play(channels); }
+  std::string_view Sort(Channels<std::uint32_t> channels) override { return Play(channels); }
+  std::string_view Sort(Channels<std::uint64_t> channels) override { return Play(channels); }
 
  private:
   template <class Key>
-  void Play(Channels<Key> channels) {
+  std::string_view Play(Channels<Key> channels) {
     ++requests_;
     for (const std::span<Key> keys : channels) {
       if (fails_) {
@@ -37,6 +37,7 @@ class PlayedGl final : public WindowSorter {
       }
     }
     if (fails_) throw SorterError("played: the context was lost");
+    return name();
   }
 
   std::atomic<int>& requests_;
@@ -85,6 +86,21 @@ TEST_F(RoutedSorterTest, SortsTheFailedRequestAndAllLaterOnesOnTheCpu) {
   EXPECT_EQ(sorter->failures(), 1);
   EXPECT_EQ(sorter->last_failure(), "played: the context was lost");
   EXPECT_EQ(messages_, std::vector<std::string>{"played: the context was lost"});
+}
+
+TEST_F(RoutedSorterTest, SaysWhoSorted) {
+  const auto sorter = Make(AlwaysGl());
+  const auto sort = [&](std::size_t n) {
+    std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("random", n, 1);
+    const std::span<std::uint32_t> channel[] = {keys};
+    return sorter->Sort(Channels<std::uint32_t>(channel));
+  };
+  EXPECT_EQ(sorter->name(), "auto");
+  EXPECT_EQ(sort(1000), "played");
+  EXPECT_EQ(sort(5000), "cpu") << "longer than GL takes";
+  gl_fails_ = true;
+  EXPECT_EQ(sort(1000), "cpu") << "the request that GL failed to sort";
+  EXPECT_EQ(sort(1000), "cpu") << "after the failure";
 }
 
 TEST_F(RoutedSorterTest, LosesNoKeyWhenGlFailsUnderManyThreads) {

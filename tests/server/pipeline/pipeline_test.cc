@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "gpu/sort/routed_sorter.h"
 #include "tests/support/pipeline_fixture.h"
 
 namespace tidemark::server {
@@ -18,8 +19,12 @@ namespace {
 class FakeSorter final : public sort::WindowSorter {
  public:
   std::string_view name() const override { return "fake"; }
-  void Sort(sort::Channels<std::uint32_t> channels) override { SortAll(channels); }
-  void Sort(sort::Channels<std::uint64_t> channels) override { SortAll(channels); }
+  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
+    return SortAll(channels);
+  }
+  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
+    return SortAll(channels);
+  }
 
   std::atomic<int> calls{0};
   int fail_every = 0;
@@ -27,7 +32,7 @@ class FakeSorter final : public sort::WindowSorter {
 
  private:
   template <class Key>
-  void SortAll(sort::Channels<Key> channels) {
+  std::string_view SortAll(sort::Channels<Key> channels) {
     const int call = ++calls;
     if (fail_every > 0 && call % fail_every == 0) {
       std::shuffle(channels[0].begin(), channels[0].end(), std::minstd_rand(1));
@@ -37,6 +42,7 @@ class FakeSorter final : public sort::WindowSorter {
       for (int i = 0; i < 2000; ++i) std::this_thread::yield();
     }
     for (const auto& channel : channels) std::sort(channel.begin(), channel.end());
+    return name();
   }
 };
 
@@ -125,6 +131,49 @@ TEST(Pipeline, SameBatchesSameBytesWhateverRan) {
     TestPipeline other;
     EXPECT_NE(BytesAfter(other, changed, false), expected) << "the comparison can fail";
   }
+}
+
+// The label says who sorted, not who was asked: "auto" and a fallback sort under other names.
+TEST(Pipeline, SortsAreCountedUnderTheSorterThatDidThem) {
+  constexpr std::size_t kWindow = 1 << 10;
+  sort::RouteTable table;
+  table.always_gl = true;
+  table.gl_window_max = kWindow;
+  auto fake = std::make_unique<FakeSorter>();
+  FakeSorter& gl = *fake;
+  sort::SorterSelection selection;
+  selection.sorter = std::make_unique<sort::RoutedSorter>("auto", TestPipeline::CpuSorter().sorter,
+                                                          std::move(fake), table, nullptr);
+  TestPipeline test({.window_limits = {.min = kWindow, .max = 2 * kWindow}}, std::move(selection));
+  const StreamHandle stream = test.pipeline.Open("s", ValueType::kFloat64).value();
+  const auto sort = [&](std::size_t keys) {
+    const std::vector<double> batch(keys, 1.0);
+    test.pipeline.AppendPacked(stream, std::as_bytes(std::span(batch)), 0);
+    test.Bytes("s");
+  };
+  const auto keys = [&](const char* sorter) { return test.metrics.SortKeys(sorter).Value(); };
+  const auto requests = [&](std::string_view sorter) {
+    return test.metrics.SortSeconds(sorter).Collect().histogram.sample_count;
+  };
+  sort(kWindow);
+  EXPECT_EQ(keys("fake"), kWindow);
+  EXPECT_EQ(requests("fake"), 1u);
+  sort(2 * kWindow);  // longer than GL takes
+  EXPECT_EQ(keys("cpu"), 2 * kWindow);
+  EXPECT_EQ(requests("cpu"), 1u);
+  gl.fail_every = 1;
+  // Filled slowly, the next windows are small enough for GL again.
+  for (int i = 0; i < 2; ++i) {
+    const double value = 1;
+    test.pipeline.AppendPacked(stream, std::as_bytes(std::span(&value, 1)), i * 1'000'000);
+  }
+  const int calls = gl.calls;
+  sort(1 << 13);
+  EXPECT_EQ(gl.calls, calls + 1) << "once, and never again after it failed";
+  EXPECT_EQ(keys("fake"), kWindow);
+  EXPECT_EQ(requests("fake"), 1u);
+  EXPECT_GT(keys("cpu"), 4 * kWindow);
+  EXPECT_EQ(test.metrics.Serialize().find("sorter=\"auto\""), std::string::npos);
 }
 
 TEST(Pipeline, ManyProducersOfOneStreamLoseNothing) {

@@ -50,17 +50,21 @@ class Lent final : public sort::WindowSorter {
   };
   Lent(sort::WindowSorter& sorter, Seen& seen) : sorter_(sorter), seen_(seen) {}
   std::string_view name() const override { return sorter_.name(); }
-  void Sort(sort::Channels<std::uint32_t> channels) override { SortAll(channels); }
-  void Sort(sort::Channels<std::uint64_t> channels) override { SortAll(channels); }
+  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
+    return SortAll(channels);
+  }
+  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
+    return SortAll(channels);
+  }
 
  private:
   template <class Key>
-  void SortAll(sort::Channels<Key> channels) {
+  std::string_view SortAll(sort::Channels<Key> channels) {
     for (const auto& channel : channels) {
       ++seen_.windows;
       seen_.short_windows += std::has_single_bit(channel.size()) ? 0 : 1;
     }
-    sorter_.Sort(channels);
+    return sorter_.Sort(channels);
   }
   sort::WindowSorter& sorter_;
   Seen& seen_;
@@ -69,13 +73,18 @@ class Lent final : public sort::WindowSorter {
 class StdSorter final : public sort::WindowSorter {
  public:
   std::string_view name() const override { return "std-sort"; }
-  void Sort(sort::Channels<std::uint32_t> channels) override { SortAll(channels); }
-  void Sort(sort::Channels<std::uint64_t> channels) override { SortAll(channels); }
+  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
+    return SortAll(channels);
+  }
+  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
+    return SortAll(channels);
+  }
 
  private:
   template <class Key>
-  void SortAll(sort::Channels<Key> channels) {
+  std::string_view SortAll(sort::Channels<Key> channels) {
     for (const auto& channel : channels) std::sort(channel.begin(), channel.end());
+    return name();
   }
 };
 

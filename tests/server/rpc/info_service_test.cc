@@ -18,8 +18,8 @@ namespace {
 class LostSorter final : public sort::WindowSorter {
  public:
   std::string_view name() const override { return "gl-bitonic"; }
-  void Sort(sort::Channels<std::uint32_t>) override { Fail(); }
-  void Sort(sort::Channels<std::uint64_t>) override { Fail(); }
+  std::string_view Sort(sort::Channels<std::uint32_t>) override { Fail(); }
+  std::string_view Sort(sort::Channels<std::uint64_t>) override { Fail(); }
 
  private:
   [[noreturn]] static void Fail() { throw sort::SorterError("reading back: context lost"); }

@@ -45,8 +45,12 @@ class HeldSorter final : public sort::WindowSorter {
  public:
   explicit HeldSorter(const Barrier& barrier) : barrier_(barrier) {}
   std::string_view name() const override { return "held"; }
-  void Sort(sort::Channels<std::uint32_t> channels) override { SortAll(channels); }
-  void Sort(sort::Channels<std::uint64_t> channels) override { SortAll(channels); }
+  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
+    return SortAll(channels);
+  }
+  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
+    return SortAll(channels);
+  }
 
   static sort::SorterSelection Selection(const Barrier& barrier) {
     sort::SorterSelection selection;
@@ -57,9 +61,10 @@ class HeldSorter final : public sort::WindowSorter {
 
  private:
   template <class Key>
-  void SortAll(sort::Channels<Key> channels) {
+  std::string_view SortAll(sort::Channels<Key> channels) {
     barrier_.Wait();
     for (const auto& channel : channels) std::sort(channel.begin(), channel.end());
+    return name();
   }
   const Barrier& barrier_;
 };
