@@ -35,6 +35,12 @@ RecordedTime Now() {
       .count();
 }
 
+RecordedTime SteadyNow() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 int Cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
 StreamSettings DefaultsOf(const Config& config) {
@@ -153,7 +159,7 @@ absl::Status Daemon::Parts::StartServers() {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
     options.frame_bytes_max = config.limits.max_batch_bytes + wire::kBatchHeaderBytes;
-    tcp.emplace(io.io(), pipeline, metrics, options, Now, LogIngest);
+    tcp.emplace(io.io(), pipeline, metrics, options, Clocks{Now, SteadyNow}, LogIngest);
     if (absl::Status status = tcp->Start(); !status.ok()) return status;
     serve("tcp", *config.listen.tcp, tcp->port());
   }
@@ -161,7 +167,7 @@ absl::Status Daemon::Parts::StartServers() {
     StatsdServerOptions options;
     options.listen = ListenAt(*config.listen.statsd, config);
     options.udp_buffer_bytes = config.ingest.udp_receive_buffer_bytes;
-    statsd.emplace(io.io(), pipeline, metrics, options, Now, LogIngest);
+    statsd.emplace(io.io(), pipeline, metrics, options, Clocks{Now, SteadyNow}, LogIngest);
     if (absl::Status status = statsd->Start(); !status.ok()) return status;
     serve("statsd", *config.listen.statsd, statsd->port());
   }

@@ -38,11 +38,11 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
       context_(context),
       peer_(PeerName(socket_)),
       buffer_(context.read_buffer_bytes),
-      now_(context.now()),
+      now_(context.clocks.recorded()),
       quiet_limit_(kQuietLimit),
       close_timer_(socket_.get_executor()),
       quiet_timer_(socket_.get_executor()),
-      last_activity_(now_) {
+      last_activity_(context.clocks.steady()) {
   error_code ignored;
   socket_.non_blocking(true, ignored);
   // Acknowledgements are small and awaited.
@@ -151,8 +151,8 @@ void Connection::OnReadable() {
     buffer_.Commit(bytes);
     context_.metrics.bytes.Increment(static_cast<double>(bytes));
     drain_left_ -= std::min(drain_left_, bytes);
-    now_ = context_.now();
-    last_activity_.store(now_, std::memory_order_relaxed);
+    now_ = context_.clocks.recorded();
+    last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
     Pump();
     if (state_ == State::kClosed || wait_outstanding_ || waits_for_writer_ ||
         waits_for_sink_.load(std::memory_order_relaxed)) {
@@ -240,9 +240,9 @@ void Connection::PauseForSink() {
     if (!self) return;
     asio::post(self->socket_.get_executor(), [self] {
       if (self->state_ != State::kOpen || !self->waits_for_sink()) return;
-      self->now_ = self->context_.now();
+      self->now_ = self->context_.clocks.recorded();
       // The time that the sink was full is not the peer's silence.
-      self->last_activity_.store(self->now_, std::memory_order_relaxed);
+      self->last_activity_.store(self->context_.clocks.steady(), std::memory_order_relaxed);
       self->Pump();
       if (!self->waits_for_sink() && !self->waits_for_writer_) self->WaitReadable();
     });

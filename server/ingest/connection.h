@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 
+#include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/read_buffer.h"
 #include "server/telemetry/metrics.h"
@@ -42,7 +43,7 @@ namespace tidemark::server {
 struct ConnectionContext {
   IngestSink& sink;
   SourceMetrics& metrics;
-  const ClockFn& now;
+  const Clocks& clocks;
   std::size_t read_buffer_bytes;
   std::size_t outbound_bytes_max;
   /// Called once, from the strand, when the connection is closed and will not use the context
@@ -72,7 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// the protocol has cached.
   void ReleaseBuffer();
 
-  /// When bytes last arrived.
+  /// When bytes last arrived, by the steady clock.
   RecordedTime last_activity() const { return last_activity_.load(std::memory_order_relaxed); }
   /// Reading has stopped because the sink is saturated: not the peer's fault.
   bool waits_for_sink() const { return waits_for_sink_.load(std::memory_order_relaxed); }

@@ -18,8 +18,6 @@ enum class IngestLogLevel { kInfo, kWarning, kError };
 /// One line without its end. Called from any ingest thread. Text from outside in it has been
 /// escaped.
 using LogFn = std::function<void(IngestLogLevel, std::string_view)>;
-/// Microseconds since 1970.
-using ClockFn = std::function<RecordedTime()>;
 
 /// Passes on one message per interval and counts the others, so that a sender of nonsense cannot
 /// fill the disk. Thread: any.

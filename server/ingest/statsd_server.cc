@@ -90,12 +90,12 @@ class StatsdConnection final : public Connection {
 
 struct StatsdServer::Impl {
   Impl(boost::asio::io_context& io_in, IngestSink& sink_in, Metrics& metrics_in,
-       StatsdServerOptions options_in, ClockFn now_in, LogFn log_in)
+       StatsdServerOptions options_in, Clocks clocks_in, LogFn log_in)
       : io(io_in),
         sink(sink_in),
         metrics(metrics_in),
         options(std::move(options_in)),
-        now(std::move(now_in)),
+        clocks(std::move(clocks_in)),
         log(std::move(log_in)),
         limited_log(log),
         gauges(options.gauges_max) {}
@@ -104,7 +104,7 @@ struct StatsdServer::Impl {
     std::uint16_t port = options.listen.port;
     if (options.tcp) {
       tcp.emplace(
-          io, sink, metrics, Source::kStatsdTcp, options.listen, now, log,
+          io, sink, metrics, Source::kStatsdTcp, options.listen, clocks, log,
           [this](boost::asio::ip::tcp::socket socket, ConnectionContext& context) {
             return std::make_shared<StatsdConnection>(std::move(socket), context, metrics, gauges,
                                                       options.limits, limited_log);
@@ -114,7 +114,7 @@ struct StatsdServer::Impl {
       port = tcp->port();
     }
     if (options.udp) {
-      udp.emplace(io, sink, metrics, gauges, options.limits, now, limited_log);
+      udp.emplace(io, sink, metrics, gauges, options.limits, clocks.recorded, limited_log);
       if (absl::Status status = udp->Start(options.listen.host, port, options.udp_buffer_bytes);
           !status.ok()) {
         tcp.reset();
@@ -129,7 +129,7 @@ struct StatsdServer::Impl {
   IngestSink& sink;
   Metrics& metrics;
   const StatsdServerOptions options;
-  const ClockFn now;
+  const Clocks clocks;
   const LogFn log;
   LimitedLog limited_log;
   GaugeTable gauges;
@@ -138,8 +138,8 @@ struct StatsdServer::Impl {
 };
 
 StatsdServer::StatsdServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics,
-                           StatsdServerOptions options, ClockFn now, LogFn log)
-    : impl_(std::make_unique<Impl>(io, sink, metrics, std::move(options), std::move(now),
+                           StatsdServerOptions options, Clocks clocks, LogFn log)
+    : impl_(std::make_unique<Impl>(io, sink, metrics, std::move(options), std::move(clocks),
                                    std::move(log))) {}
 
 StatsdServer::~StatsdServer() = default;

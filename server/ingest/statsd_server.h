@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/listen_options.h"
 #include "server/ingest/statsd_batcher.h"
@@ -45,7 +46,7 @@ struct StatsdServerOptions {
 class StatsdServer {
  public:
   StatsdServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics,
-               StatsdServerOptions options, ClockFn now, LogFn log);
+               StatsdServerOptions options, Clocks clocks, LogFn log);
   /// Stop(0).
   ~StatsdServer();
 

@@ -38,18 +38,18 @@ constexpr RecordedTime kReleaseBufferMicros = 10'000'000;
 // Kept alive by its own handlers, so that one that runs late finds it.
 struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& io_in, IngestSink& sink, Metrics& metrics_in, Source source,
-       ListenOptions options_in, ClockFn now_in, LogFn log_in, ConnectionFactory factory_in,
+       ListenOptions options_in, Clocks clocks_in, LogFn log_in, ConnectionFactory factory_in,
        std::string refusal_in)
       : io(io_in),
         options(std::move(options_in)),
-        now(std::move(now_in)),
+        clocks(std::move(clocks_in)),
         log(std::move(log_in)),
         factory(std::move(factory_in)),
         refusal(std::move(refusal_in)),
         metrics(metrics_in.source(source)),
         context{sink,
                 metrics,
-                now,
+                clocks,
                 options.read_buffer_bytes,
                 options.outbound_bytes_max,
                 [this](Connection* connection) { OnClosed(connection); }},
@@ -77,20 +77,21 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void Accept() {
-    acceptor.async_accept(asio::make_strand(io), [self = shared_from_this()](
-                                                     const error_code& error, tcp::socket socket) {
-      if (!self->acceptor.is_open()) return;
-      if (!error) {
-        self->OnAccepted(std::move(socket));
-        self->Accept();
-        return;
-      }
-      self->accept_log.Report(self->log, self->now(), "cannot accept: " + ErrorText(error));
-      self->retry_timer.expires_after(kAcceptRetry);
-      self->retry_timer.async_wait([self](const error_code& cancelled) {
-        if (!cancelled && self->acceptor.is_open()) self->Accept();
-      });
-    });
+    acceptor.async_accept(asio::make_strand(io),
+                          [self = shared_from_this()](const error_code& error, tcp::socket socket) {
+                            if (!self->acceptor.is_open()) return;
+                            if (!error) {
+                              self->OnAccepted(std::move(socket));
+                              self->Accept();
+                              return;
+                            }
+                            self->accept_log.Report(self->log, self->clocks.steady(),
+                                                    "cannot accept: " + ErrorText(error));
+                            self->retry_timer.expires_after(kAcceptRetry);
+                            self->retry_timer.async_wait([self](const error_code& cancelled) {
+                              if (!cancelled && self->acceptor.is_open()) self->Accept();
+                            });
+                          });
   }
 
   void OnAccepted(tcp::socket socket) {
@@ -113,7 +114,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
       return;
     }
     metrics.connections_refused.Increment();
-    accept_log.Report(log, now(),
+    accept_log.Report(log, clocks.steady(),
                       "refused a connection: " + std::to_string(options.connections_max) +
                           " are open, which is the limit");
     connection->Refuse(refusal);
@@ -138,7 +139,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void Sweep() {
-    const RecordedTime time = now();
+    const RecordedTime time = clocks.steady();
     for (const auto& connection : Snapshot()) {
       const RecordedTime quiet = time - connection->last_activity();
       if (options.idle_timeout.count() > 0 && quiet >= options.idle_timeout.count() &&
@@ -181,7 +182,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
 
   asio::io_context& io;
   const ListenOptions options;
-  const ClockFn now;
+  const Clocks clocks;
   const LogFn log;
   const ConnectionFactory factory;
   const std::string refusal;
@@ -204,9 +205,9 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
 };
 
 StreamServer::StreamServer(asio::io_context& io, IngestSink& sink, Metrics& metrics, Source source,
-                           ListenOptions options, ClockFn now, LogFn log, ConnectionFactory factory,
-                           std::string refusal)
-    : impl_(std::make_shared<Impl>(io, sink, metrics, source, std::move(options), std::move(now),
+                           ListenOptions options, Clocks clocks, LogFn log,
+                           ConnectionFactory factory, std::string refusal)
+    : impl_(std::make_shared<Impl>(io, sink, metrics, source, std::move(options), std::move(clocks),
                                    std::move(log), std::move(factory), std::move(refusal))) {}
 
 StreamServer::~StreamServer() { Stop(std::chrono::milliseconds(0)); }

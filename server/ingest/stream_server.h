@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/ingest/clocks.h"
 #include "server/ingest/connection.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/listen_options.h"
@@ -28,7 +29,7 @@ class StreamServer {
  public:
   /// `refusal` is what a connection beyond the limit is told before it is closed; may be empty.
   StreamServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, Source source,
-               ListenOptions options, ClockFn now, LogFn log, ConnectionFactory factory,
+               ListenOptions options, Clocks clocks, LogFn log, ConnectionFactory factory,
                std::string refusal);
   /// Stop(0).
   ~StreamServer();
@@ -46,7 +47,8 @@ class StreamServer {
   /// the sink any more. May be called again. REQUIRES: the io_context is still being run.
   void Stop(std::chrono::milliseconds deadline);
 
-  /// Closes connections that have been idle for too long and frees the buffers of quiet ones.
+  /// Closes connections that have been idle for too long, by the steady clock, and frees the
+  /// buffers of quiet ones.
   /// Called by the server's own timer; public for tests that pass in their own time.
   void Sweep();
 

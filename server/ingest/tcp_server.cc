@@ -266,11 +266,11 @@ std::string LimitMessage(std::size_t connections_max) {
 // Connections refer to options and log; StreamServer's Stop has closed them all before those go.
 struct TcpServer::Impl {
   Impl(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, TcpServerOptions options_in,
-       ClockFn now, const LogFn& log_in)
+       Clocks clocks, const LogFn& log_in)
       : options(std::move(options_in)),
         log(log_in),
         server(
-            io, sink, metrics, Source::kTcp, options.listen, std::move(now), log_in,
+            io, sink, metrics, Source::kTcp, options.listen, std::move(clocks), log_in,
             [this, &metrics](boost::asio::ip::tcp::socket socket, ConnectionContext& context) {
               return std::make_shared<FramedConnection>(std::move(socket), context, options,
                                                         metrics, log);
@@ -283,8 +283,9 @@ struct TcpServer::Impl {
 };
 
 TcpServer::TcpServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics,
-                     TcpServerOptions options, ClockFn now, LogFn log)
-    : impl_(std::make_unique<Impl>(io, sink, metrics, std::move(options), std::move(now), log)) {}
+                     TcpServerOptions options, Clocks clocks, LogFn log)
+    : impl_(std::make_unique<Impl>(io, sink, metrics, std::move(options), std::move(clocks), log)) {
+}
 
 TcpServer::~TcpServer() = default;
 

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/listen_options.h"
 #include "server/telemetry/metrics.h"
@@ -39,9 +40,9 @@ struct TcpServerOptions {
 /// Lifetime: io, sink and metrics outlive it.
 class TcpServer {
  public:
-  /// `now` is asked once for each read; `log` may be empty.
+  /// The clocks are asked once for each read; `log` may be empty.
   TcpServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics,
-            TcpServerOptions options, ClockFn now, LogFn log);
+            TcpServerOptions options, Clocks clocks, LogFn log);
   /// Stop(0).
   ~TcpServer();
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/statsd_batcher.h"
 #include "server/telemetry/metrics.h"

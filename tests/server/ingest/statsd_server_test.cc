@@ -26,8 +26,7 @@ constexpr std::chrono::milliseconds kStopDeadline{5000};
 class StatsdServerTest : public testing::Test {
  protected:
   void StartServer(StatsdServerOptions options = {}) {
-    server_ = std::make_unique<StatsdServer>(
-        io_.io(), sink_, metrics_, options, [this] { return time_.load(); }, LogFn());
+    server_ = std::make_unique<StatsdServer>(io_.io(), sink_, metrics_, options, clocks_, LogFn());
     const absl::Status started = server_->Start();
     ASSERT_TRUE(started.ok()) << started;
   }
@@ -37,7 +36,7 @@ class StatsdServerTest : public testing::Test {
 
   FakeSink sink_;
   Metrics metrics_{"test"};
-  std::atomic<RecordedTime> time_{1'000'000};
+  const Clocks clocks_{[] { return RecordedTime{1'000'000}; }, [] { return RecordedTime{0}; }};
   IoThreads io_{2, "ingest"};
   std::unique_ptr<StatsdServer> server_;
 };
@@ -155,16 +154,17 @@ class StatsdServerBurstTest : public StatsdServerTest {
     StatsdServerOptions options;
     options.tcp = false;
     options.udp_buffer_bytes = 16'384;
-    server_ = std::make_unique<StatsdServer>(
-        io_.io(), sink_, metrics_, options,
-        [this] {
-          std::unique_lock lock(mutex_);
-          reading_ = true;
-          changed_.notify_all();
-          changed_.wait(lock, [this] { return go_on_; });
-          return RecordedTime{1'000'000};
-        },
-        LogFn());
+    server_ =
+        std::make_unique<StatsdServer>(io_.io(), sink_, metrics_, options,
+                                       Clocks{[this] {
+                                                std::unique_lock lock(mutex_);
+                                                reading_ = true;
+                                                changed_.notify_all();
+                                                changed_.wait(lock, [this] { return go_on_; });
+                                                return RecordedTime{1'000'000};
+                                              },
+                                              clocks_.steady},
+                                       LogFn());
     ASSERT_TRUE(server_->Start().ok());
     UdpSender udp(server_->port());
     ASSERT_TRUE(udp.Send(kDatagram));
@@ -230,7 +230,7 @@ TEST_F(StatsdServerTest, APortInUseIsNamed) {
   StartServer(udp_only);
   StatsdServerOptions options;
   options.listen.port = server_->port();
-  StatsdServer second(io_.io(), sink_, metrics_, options, [] { return 0; }, {});
+  StatsdServer second(io_.io(), sink_, metrics_, options, clocks_, {});
   EXPECT_EQ(second.Start(),
             absl::UnavailableError("cannot listen on 127.0.0.1:" + std::to_string(server_->port()) +
                                    ": address already in use"));
@@ -240,9 +240,8 @@ TEST_F(StatsdServerTest, ASmallKernelBufferIsLogged) {
   std::vector<std::string> lines;
   StatsdServerOptions options;
   options.udp_buffer_bytes = std::size_t{2047} << 20;  // more than a kernel's int can be doubled to
-  StatsdServer server(
-      io_.io(), sink_, metrics_, options, [] { return 0; },
-      [&](IngestLogLevel, std::string_view line) { lines.emplace_back(line); });
+  StatsdServer server(io_.io(), sink_, metrics_, options, clocks_,
+                      [&](IngestLogLevel, std::string_view line) { lines.emplace_back(line); });
   ASSERT_TRUE(server.Start().ok());
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("net.core.rmem_max"), std::string::npos) << lines[0];

@@ -25,6 +25,7 @@ using client::TcpStream;
 using test::RawSocket;
 using wire::WireType;
 
+const Clocks kNoTime{[] { return 0; }, [] { return 0; }};
 constexpr std::chrono::milliseconds kStopDeadline{5000};
 
 std::span<const std::byte> Bytes(const std::string& text) {
@@ -40,7 +41,8 @@ class TcpServerTest : public testing::Test {
  protected:
   void StartServer(TcpServerOptions options = {}) {
     server_ = std::make_unique<TcpServer>(
-        io_.io(), sink_, metrics_, options, [this] { return time_.load(); },
+        io_.io(), sink_, metrics_, options,
+        Clocks{[this] { return time_.load(); }, [this] { return steady_.load(); }},
         [this](IngestLogLevel, std::string_view line) {
           const std::lock_guard lock(log_mutex_);
           log_.emplace_back(line);
@@ -96,6 +98,7 @@ class TcpServerTest : public testing::Test {
   FakeSink sink_;
   Metrics metrics_{"test"};
   std::atomic<RecordedTime> time_{1'000'000};
+  std::atomic<RecordedTime> steady_{5'000};
   std::mutex log_mutex_;
   std::vector<std::string> log_;
   IoThreads io_{2, "ingest"};
@@ -328,7 +331,7 @@ TEST_F(TcpServerTest, ASaturatedSinkStopsReadingAndTheSenderLosesNothing) {
   EXPECT_EQ(sink_.taken(), 4096U);
   EXPECT_EQ(metrics_.source(Source::kTcp).paused.Value(), 1);
   // Idle while it waits for the sink: not the peer's fault.
-  time_ += 3'600'000'000;
+  steady_ += 3'600'000'000;
   sink_.Release();
   sender.join();
   EXPECT_EQ(producer->accepted(), kBatches * 4096);
@@ -434,18 +437,31 @@ TEST_F(TcpServerTest, IdleConnectionsAreClosed) {
   StartServer(options);
   auto idle = Connect();
   ASSERT_TRUE(idle->Open("a").ok());
-  time_ += 59'000'000;
+  steady_ += 59'000'000;
   auto busy = Connect();
   ASSERT_TRUE(busy->Open("b").ok());
   server_->Sweep();
   ASSERT_TRUE(busy->Open("c").ok());
   EXPECT_EQ(metrics_.source(Source::kTcp).idle_closed.Value(), 0);
-  time_ += 1'000'000;
+  steady_ += 1'000'000;
   server_->Sweep();
   const auto answer = idle->Open("d");
   EXPECT_EQ(answer.status(), absl::DeadlineExceededError("closed: nothing arrived for 60000 ms"));
   EXPECT_TRUE(busy->Open("e").ok());
   EXPECT_EQ(metrics_.source(Source::kTcp).idle_closed.Value(), 1);
+}
+
+TEST_F(TcpServerTest, AClockThatIsSetClosesNobody) {
+  TcpServerOptions options;
+  options.listen.idle_timeout = std::chrono::seconds(60);
+  StartServer(options);
+  auto producer = Connect();
+  for (const RecordedTime step : {86'400'000'000, -2 * 86'400'000'000}) {
+    ASSERT_TRUE(producer->Open("a").ok());
+    time_ += step;
+    server_->Sweep();
+  }
+  EXPECT_TRUE(producer->Open("a").ok());
 }
 
 TEST_F(TcpServerTest, QuietConnectionsGiveTheirBufferBackAndGoOn) {
@@ -457,7 +473,7 @@ TEST_F(TcpServerTest, QuietConnectionsGiveTheirBufferBackAndGoOn) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(producer->SendBatch(*stream, values).ok());
     ASSERT_TRUE(producer->Flush().ok());
-    time_ += 20'000'000;
+    steady_ += 20'000'000;
     server_->Sweep();
   }
   EXPECT_EQ(sink_.taken(), 300U);
@@ -467,7 +483,7 @@ TEST_F(TcpServerTest, APortInUseIsNamed) {
   StartServer();
   TcpServerOptions options;
   options.listen.port = server_->port();
-  TcpServer second(io_.io(), sink_, metrics_, options, [] { return 0; }, {});
+  TcpServer second(io_.io(), sink_, metrics_, options, kNoTime, {});
   EXPECT_EQ(second.Start(),
             absl::UnavailableError("cannot listen on 127.0.0.1:" + std::to_string(server_->port()) +
                                    ": address already in use"));
@@ -477,7 +493,7 @@ TEST_F(TcpServerTest, AnUnknownHostIsNamed) {
   TcpServerOptions options;
   options.listen.host = "no such host";
   options.listen.port = 7071;
-  TcpServer server(io_.io(), sink_, metrics_, options, [] { return 0; }, {});
+  TcpServer server(io_.io(), sink_, metrics_, options, kNoTime, {});
   const absl::Status status = server.Start();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_NE(
@@ -573,7 +589,7 @@ TEST_F(TcpServerTest, ManyProducersAtOnce) {
 }
 
 TEST_F(TcpServerTest, AServerThatWasNeverStartedStops) {
-  TcpServer server(io_.io(), sink_, metrics_, {}, [] { return 0; }, {});
+  TcpServer server(io_.io(), sink_, metrics_, {}, kNoTime, {});
   server.Stop(kStopDeadline);
   server.Stop(kStopDeadline);
 }
