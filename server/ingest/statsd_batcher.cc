@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "server/window/refusal.h"
+
 namespace tidemark::server {
 namespace {
 
@@ -63,23 +65,6 @@ bool SameBytes(const char* a, const char* b, std::size_t bytes) {
     if (LoadWord(a + i) != LoadWord(b + i)) return false;
   }
   return LoadWord(a + last) == LoadWord(b + last);
-}
-
-// The `reason` of a batch that the sink refused.
-std::string_view Reason(const absl::Status& status, bool opening) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return "unknown_stream";
-    case absl::StatusCode::kFailedPrecondition:
-      return "type_mismatch";
-    case absl::StatusCode::kResourceExhausted:
-      return "stream_limit";
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kCancelled:
-      return "shutting_down";
-    default:
-      return opening ? "bad_name" : "bad_value";
-  }
 }
 
 }  // namespace
@@ -258,7 +243,7 @@ void StatsdBatcher::Open(Entry& entry, RecordedTime now) {
   absl::StatusOr<StreamHandle> opened = sink_.Open(
       identity, entry.set ? std::optional(ValueType::kString) : std::optional<ValueType>());
   if (!opened.ok()) {
-    entry.refusal = Reason(opened.status(), true);
+    entry.refusal = ReasonOf(opened.status(), Attempt::kOpen);
     entry.retry_at = now + kRetryMicros;
     Warn(std::string(opened.status().message()), identity, now);
     return;
@@ -353,7 +338,7 @@ void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now,
     return;
   }
   if (!result.status.ok()) {
-    Refuse(Reason(result.status, false), count);
+    Refuse(ReasonOf(result.status, Attempt::kBatch), count);
     Warn(std::string(result.status.message()), entry.key, now);
     return;
   }

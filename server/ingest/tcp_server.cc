@@ -9,6 +9,7 @@
 
 #include "server/ingest/connection.h"
 #include "server/ingest/stream_server.h"
+#include "server/window/refusal.h"
 
 namespace tidemark::server {
 namespace {
@@ -21,27 +22,6 @@ constexpr std::uint8_t kTypeNumberMax = static_cast<std::uint8_t>(wire::WireType
 
 // Views of a string batch that are kept for the next one: 16 bytes each.
 constexpr std::size_t kItemsKept = 65'536;
-
-// The `reason` of tidemark_ingest_refused_total for a batch that the sink refused.
-std::string_view BatchReason(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return "unknown_stream";
-    case absl::StatusCode::kFailedPrecondition:
-      return "type_mismatch";
-    case absl::StatusCode::kResourceExhausted:
-      return "stream_limit";
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kCancelled:
-      return "shutting_down";
-    default:
-      return "bad_value";
-  }
-}
-
-std::string_view OpenReason(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kInvalidArgument ? "bad_name" : BatchReason(status);
-}
 
 class FramedConnection final : public Connection {
  public:
@@ -141,7 +121,7 @@ class FramedConnection final : public Connection {
     if (frame.value_type != 0) type = static_cast<ValueType>(frame.value_type);
     absl::StatusOr<StreamHandle> stream = context().sink.Open(frame.name(), type);
     if (!stream.ok()) {
-      refuse(OpenReason(stream.status()), stream.status().code(),
+      refuse(ReasonOf(stream.status(), Attempt::kOpen), stream.status().code(),
              std::string(stream.status().message()));
       return;
     }
@@ -204,7 +184,7 @@ class FramedConnection final : public Connection {
         streams_.erase(frame.handle);
         last_ = nullptr;
       }
-      RefuseBatch(frame, BatchReason(result.status), items, result.status);
+      RefuseBatch(frame, ReasonOf(result.status, Attempt::kBatch), items, result.status);
       return;
     }
     ++batches_;

@@ -106,32 +106,21 @@ std::uint64_t PayloadBytes(const v1::Batch& batch) {
   return 0;
 }
 
-std::string_view RefusalReason(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kFailedPrecondition:
-      return "type_mismatch";
-    case absl::StatusCode::kNotFound:
-      return "unknown_stream";
-    case absl::StatusCode::kResourceExhausted:
-      return "stream_limit";
-    default:
-      return "bad_value";
-  }
-}
-
 }  // namespace
 
-absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, bool& bad_name) {
+absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Attempt& what) {
   const absl::StatusOr<std::optional<ValueType>> declared = FromProto(batch.type());
-  if (!declared.ok()) return declared.status();
+  if (!declared.ok()) return WithRefusal(declared.status(), Refusal::kTypeMismatch);
   const std::optional<ValueType> own = OwnType(batch);
   if (own && *declared && *own != **declared) {
-    return absl::InvalidArgumentError(Concat("the batch declares ", ValueTypeName(**declared),
-                                             " and holds ", ValueTypeName(*own)));
+    return WithRefusal(
+        absl::InvalidArgumentError(Concat("the batch declares ", ValueTypeName(**declared),
+                                          " and holds ", ValueTypeName(*own))),
+        Refusal::kTypeMismatch);
   }
   const std::optional<ValueType> type = own ? own : *declared;
   if (batch.stream().empty() && name_.empty()) {
-    bad_name = true;
+    what = Attempt::kOpen;
     return absl::InvalidArgumentError("the first batch of a call must name its stream");
   }
   const bool same = batch.stream().empty() || batch.stream() == name_;
@@ -139,7 +128,7 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, bool
     const std::string& name = batch.stream().empty() ? name_ : batch.stream();
     absl::StatusOr<StreamHandle> stream = sink_.Open(name, type);
     if (!stream.ok()) {
-      bad_name = absl::IsInvalidArgument(stream.status());
+      what = Attempt::kOpen;
       return stream.status();
     }
     if (!same) name_ = name;
@@ -189,9 +178,9 @@ AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
         Concat("a batch of ", bytes, " bytes is too large; expected at most ", batch_bytes_max_));
     return result;
   }
-  bool bad_name = false;
+  Attempt what = Attempt::kBatch;
   for (const bool reopen : {false, true}) {
-    result = AppendResult{.status = SelectStream(batch, reopen, bad_name)};
+    result = AppendResult{.status = SelectStream(batch, reopen, what)};
     if (!result.status.ok()) break;
     result = AppendValues(batch, time);
     if (result.status.code() != absl::StatusCode::kNotFound) break;
@@ -205,8 +194,7 @@ AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
       metrics_.Refused(Source::kGrpc, "nan").Increment(static_cast<double>(result.refused));
     }
   } else {
-    metrics_.Refused(Source::kGrpc, bad_name ? "bad_name" : RefusalReason(result.status))
-        .Increment(ValuesOf(batch));
+    metrics_.Refused(Source::kGrpc, ReasonOf(result.status, what)).Increment(ValuesOf(batch));
   }
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include "server/telemetry/metrics.h"
 #include "server/window/ingest_sink.h"
+#include "server/window/refusal.h"
 #include "tidemark/v1/ingest.pb.h"
 
 namespace tidemark::server {
@@ -22,7 +23,7 @@ class BatchReader {
   AppendResult Append(const v1::Batch& batch, RecordedTime time);
 
  private:
-  absl::Status SelectStream(const v1::Batch& batch, bool reopen, bool& bad_name);
+  absl::Status SelectStream(const v1::Batch& batch, bool reopen, Attempt& what);
   AppendResult AppendValues(const v1::Batch& batch, RecordedTime time);
 
   IngestSink& sink_;

@@ -10,6 +10,7 @@
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/window/concat.h"
+#include "server/window/refusal.h"
 
 namespace tidemark::server {
 namespace {
@@ -130,7 +131,9 @@ class ReadingReactor : public Reactor, public IngestCall {
   template <class Message>
   absl::Status Parse(const grpc::ByteBuffer& bytes, Message& message) {
     absl::Status status = ParseMessage(bytes, message);
-    if (!status.ok()) metrics().Refused(Source::kGrpc, "bad_frame").Increment();
+    if (!status.ok()) {
+      metrics().Refused(Source::kGrpc, ReasonOf(status, Attempt::kBatch)).Increment();
+    }
     return status;
   }
 

@@ -4,11 +4,11 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "server/window/concat.h"
+#include "server/window/refusal.h"
 #include "server/window/text_rules.h"
 
 namespace tidemark::server {
@@ -21,11 +21,11 @@ using google::protobuf::UnknownField;
 using google::protobuf::UnknownFieldSet;
 using Traits = grpc::SerializationTraits<Message>;
 
-// What is wrong with the first text in the bytes of a `type` that is not UTF-8; nullopt if there is
+// What is wrong with the first text in the bytes of a `type` that is not UTF-8; OK if there is
 // none. The messages of tidemark.v1 do not nest in themselves, so that the depth is bounded.
-std::optional<std::string> FindBadText(const Descriptor& type, const std::string& bytes) {
+absl::Status FindBadText(const Descriptor& type, const std::string& bytes) {
   UnknownFieldSet fields;
-  if (!fields.ParseFromString(bytes)) return std::nullopt;
+  if (!fields.ParseFromString(bytes)) return absl::OkStatus();
   for (int i = 0; i < fields.field_count(); ++i) {
     const UnknownField& field = fields.field(i);
     const FieldDescriptor* known = type.FindFieldByNumber(field.number());
@@ -34,14 +34,18 @@ std::optional<std::string> FindBadText(const Descriptor& type, const std::string
     if (known->type() == FieldDescriptor::TYPE_STRING) {
       const std::size_t at = FindInvalidUtf8(content);
       if (at == std::string::npos) continue;
-      return Concat(known->name(), " \"", Printable(content),
-                    "\" is not UTF-8: bad byte at offset ", at);
+      // A text alone is a name, one of many an item.
+      return WithRefusal(
+          absl::InvalidArgumentError(Concat(known->name(), " \"", Printable(content),
+                                            "\" is not UTF-8: bad byte at offset ", at)),
+          known->is_repeated() ? Refusal::kBadUtf8 : Refusal::kBadName);
     }
     if (known->type() == FieldDescriptor::TYPE_MESSAGE) {
-      if (auto bad = FindBadText(*known->message_type(), content)) return bad;
+      absl::Status status = FindBadText(*known->message_type(), content);
+      if (!status.ok()) return status;
     }
   }
-  return std::nullopt;
+  return absl::OkStatus();
 }
 
 std::string Flat(const grpc::ByteBuffer& bytes) {
@@ -59,11 +63,12 @@ std::string Flat(const grpc::ByteBuffer& bytes) {
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, Message& message) {
   grpc::ByteBuffer consumed(bytes);  // shares the bytes
   if (Traits::Deserialize(&consumed, &message).ok()) return absl::OkStatus();
-  if (const auto bad = FindBadText(*message.GetDescriptor(), Flat(bytes))) {
-    return absl::InvalidArgumentError(*bad);
-  }
-  return absl::InvalidArgumentError(Concat("a message of ", bytes.Length(), " bytes is no ",
-                                           message.GetTypeName(), ": its bytes are malformed"));
+  absl::Status status = FindBadText(*message.GetDescriptor(), Flat(bytes));
+  if (!status.ok()) return status;
+  return WithRefusal(
+      absl::InvalidArgumentError(Concat("a message of ", bytes.Length(), " bytes is no ",
+                                        message.GetTypeName(), ": its bytes are malformed")),
+      Refusal::kBadFrame);
 }
 
 absl::Status ParseRequest(const grpc::ByteBuffer& bytes, Message& message) {

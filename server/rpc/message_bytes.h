@@ -17,8 +17,8 @@ namespace tidemark::server {
 /// of them may wait for the executor.
 inline constexpr std::size_t kRequestBytesMax = std::size_t{4} << 20;
 
-/// Errors: INVALID_ARGUMENT, naming the first text that is not UTF-8, or the message's type if the
-/// bytes are malformed.
+/// Errors: INVALID_ARGUMENT with its Refusal, naming the first text that is not UTF-8, or the
+/// message's type if the bytes are malformed.
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 /// The same, and RESOURCE_EXHAUSTED above kRequestBytesMax.
 absl::Status ParseRequest(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);

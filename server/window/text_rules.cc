@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "server/window/concat.h"
+#include "server/window/refusal.h"
 
 namespace tidemark::server {
 namespace {
@@ -95,12 +96,15 @@ absl::Status CheckStreamName(std::string_view name, std::size_t max_bytes) {
 
 absl::Status CheckItem(std::string_view item, std::size_t max_bytes) {
   if (item.size() > max_bytes) {
-    return absl::InvalidArgumentError(Concat("item \"", Printable(item), "\" has ", item.size(),
-                                             " bytes; expected at most ", max_bytes));
+    return WithRefusal(
+        absl::InvalidArgumentError(Concat("item \"", Printable(item), "\" has ", item.size(),
+                                          " bytes; expected at most ", max_bytes)),
+        Refusal::kItemTooLarge);
   }
   if (const std::size_t at = FindInvalidUtf8(item); at != std::string_view::npos) {
-    return absl::InvalidArgumentError(
-        Concat("item \"", Printable(item), "\" is not UTF-8: bad byte at offset ", at));
+    return WithRefusal(absl::InvalidArgumentError(Concat(
+                           "item \"", Printable(item), "\" is not UTF-8: bad byte at offset ", at)),
+                       Refusal::kBadUtf8);
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,8 @@ std::size_t FindInvalidUtf8(std::string_view text);
 /// character. The message quotes the name, escaped and cut.
 absl::Status CheckStreamName(std::string_view name, std::size_t max_bytes);
 
-/// OK, or INVALID_ARGUMENT: longer than `max_bytes` or not UTF-8. An empty item is an item.
+/// OK, or INVALID_ARGUMENT: longer than `max_bytes` or not UTF-8, which the status carries as its
+/// Refusal. An empty item is an item.
 absl::Status CheckItem(std::string_view item, std::size_t max_bytes);
 
 /// `text` fit for a one-line message: control and non-ASCII bytes as \xNN, cut after 64 bytes.

@@ -193,12 +193,12 @@ TEST_F(WrongInputTest, RefusedBatchesAndStreams) {
   wire::AppendString(items, "\xc0\xaf");
   bytes = Opened("text");
   wire::AppendBatch(bytes, 1, 1, WireType::kString, Bytes(items));
-  ExpectGoesOn(bytes, Code::kInvalidArgument, "UTF-8", "bad_value");
+  ExpectGoesOn(bytes, Code::kInvalidArgument, "UTF-8", "bad_utf8");
   items.clear();
   wire::AppendString(items, std::string(2000, 'i'));
   bytes = Opened("text");
   wire::AppendBatch(bytes, 1, 1, WireType::kString, Bytes(items));
-  ExpectGoesOn(bytes, Code::kInvalidArgument, "2000 bytes", "bad_value");
+  ExpectGoesOn(bytes, Code::kInvalidArgument, "2000 bytes", "item_too_large");
   EXPECT_EQ(daemon_->client().DescribeStream("text").count, 0u) << "a refused batch left an item";
 }
 
@@ -267,10 +267,18 @@ TEST_F(WrongCallTest, RefusedBatches) {
   ExpectRefused(packed, grpc::INVALID_ARGUMENT, "5", "bad_value");
   v1::Batch contradiction = Doubles("f64", 1);
   contradiction.set_type(v1::VALUE_TYPE_INT64);
-  ExpectRefused(contradiction, grpc::INVALID_ARGUMENT, "int64", "bad_value");
+  ExpectRefused(contradiction, grpc::INVALID_ARGUMENT, "int64", "type_mismatch");
   v1::Batch unknown = Doubles("f64", 1);
   unknown.set_type(static_cast<v1::ValueType>(99));
-  ExpectRefused(unknown, grpc::INVALID_ARGUMENT, "99", "bad_value");
+  ExpectRefused(unknown, grpc::INVALID_ARGUMENT, "99", "type_mismatch");
+  v1::Batch items;
+  items.set_stream("text");
+  items.mutable_string()->add_values("fine");
+  items.mutable_string()->add_values(std::string(2000, 'i'));
+  ExpectRefused(items, grpc::INVALID_ARGUMENT, "2000 bytes", "item_too_large");
+  items.mutable_string()->set_values(1, "\xc0\xaf");
+  ExpectRefused(items, grpc::INVALID_ARGUMENT, "\"\\xc0\\xaf\" is not UTF-8", "bad_utf8");
+  EXPECT_EQ(daemon_->client().DescribeStream("text").count, 0u) << "a refused batch left an item";
 }
 
 TEST_F(WrongCallTest, ARefusedBatchDoesNotEndAnAcknowledgedPush) {
@@ -351,7 +359,7 @@ TEST_F(WrongCallTest, BadUtf8InAName) {
     EXPECT_EQ(done.err, "tidemark: stream name \"bad\\xff\" is not UTF-8 (INVALID_ARGUMENT)\n");
   }
   // Not the end of the call, as which gRPC itself would take it: that would be an OK for nothing.
-  ExpectRefused(Doubles("bad\xff", 1), grpc::INVALID_ARGUMENT, "UTF-8", "bad_frame");
+  ExpectRefused(Doubles("bad\xff", 1), grpc::INVALID_ARGUMENT, "UTF-8", "bad_name");
   grpc::ClientContext acknowledged_context;
   const auto call = ingest_->PushAcknowledged(&acknowledged_context);
   v1::PushAcknowledgedRequest batch;

@@ -144,7 +144,16 @@ TEST_F(PushCallsTest, TextThatIsNotUtf8IsNamed) {
   const grpc::Status status = PushOne(batch);
   EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "stream \"bad\\xff\" is not UTF-8: bad byte at offset 3");
-  EXPECT_EQ(server_->Refused("bad_frame"), 1);
+  EXPECT_EQ(server_->Refused("bad_name"), 1);
+
+  batch = {};
+  batch.set_stream("text");
+  batch.mutable_string()->add_values("fine");
+  batch.mutable_string()->add_values("\xc0\xaf");
+  EXPECT_EQ(PushOne(batch).error_message(),
+            "values \"\\xc0\\xaf\" is not UTF-8: bad byte at offset 0");
+  EXPECT_EQ(server_->Refused("bad_utf8"), 1);
+  EXPECT_EQ(server_->Refused("bad_frame"), 0);
 }
 
 TEST_F(PushCallsTest, CallsBeyondTheLimitMayTryAgain) {

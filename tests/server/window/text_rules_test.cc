@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "server/window/refusal.h"
+
 namespace tidemark::server {
 namespace {
 
@@ -52,6 +54,8 @@ TEST(Item, MayBeEmptyButNotTooLong) {
   EXPECT_TRUE(CheckItem("four", 4).ok());
   EXPECT_EQ(CheckItem("fiver", 4).message(), "item \"fiver\" has 5 bytes; expected at most 4");
   EXPECT_FALSE(CheckItem("\xC3", 4).ok());
+  EXPECT_EQ(ReasonOf(CheckItem("\xC3", 4), Attempt::kBatch), "bad_utf8");
+  EXPECT_EQ(ReasonOf(CheckItem("fiver", 4), Attempt::kBatch), "item_too_large");
 }
 
 TEST(Printable, IsOneShortLine) {
