@@ -76,7 +76,8 @@ struct Config {
   struct Ingest {
     /// Threads that read sockets; 0: as many as the machine has cores, 4 at most.
     std::uint64_t io_threads = 0;
-    /// Keys of full windows that may wait for a sorter before sources are told to stop reading.
+    /// Keys of full windows that may wait for a sorter before sources are told to stop reading;
+    /// eight bytes of strings' text count as one more key.
     std::uint64_t max_pending_keys = std::uint64_t{1} << 21;
     /// Asked of the kernel for the StatsD socket. 32 MiB held 10 million lines/s without loss where
     /// the default of 208 KiB lost more than half.
@@ -90,10 +91,14 @@ struct Config {
     std::uint64_t max_name_bytes = 512;
     std::uint64_t max_batch_bytes = std::uint64_t{4} << 20;
     std::uint64_t max_item_bytes = 1024;
+    /// Text that all string streams hold together, in windows and summaries, with its tables.
+    /// 256 MiB are 64 windows as full of text as a window may be.
+    std::uint64_t max_text_bytes = std::uint64_t{256} << 20;
     /// Open connections of each protocol.
     std::uint64_t max_connections = 1000;
     std::uint64_t max_subscriptions = 1000;
-    /// An ingest connection that has sent nothing for so long is closed; 0: never.
+    /// A connection of framed TCP or StatsD that has sent nothing for so long is closed; 0: never.
+    /// (gRPC finds peers that are gone by pings of its own.)
     std::uint64_t idle_timeout_s = 600;
     /// An HTTP connection must send its whole request, or its next one, within this time.
     std::uint64_t http_timeout_s = 30;

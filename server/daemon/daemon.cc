@@ -57,6 +57,7 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
   options.registry_limits = {.streams_max = config.limits.max_streams,
                              .name_bytes_max = config.limits.max_name_bytes};
   options.item_bytes_max = config.limits.max_item_bytes;
+  options.text_bytes_max = config.limits.max_text_bytes;
   options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
   options.pending_keys_max = config.ingest.max_pending_keys;
   return options;

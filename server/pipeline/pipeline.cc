@@ -19,6 +19,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
     : metrics_(metrics),
       context_{.window_limits = options.window_limits,
                .item_bytes_max = options.item_bytes_max,
+               .text = TextBudget(options.text_bytes_max),
                .pools = {}},
       registry_(options.stream_defaults, options.registry_limits, context_),
       gate_(options.pending_keys_max),
@@ -29,8 +30,9 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       fallback_(sort::MakeUnmeasuredCpuSorter()),
       stage_(
           StageOptions(options, report_), *sorter_, *fallback_, metrics,
-          [this](std::uint64_t keys) { gate_.Leave(keys); }, std::move(on_sorter_error)) {
+          [this](std::uint64_t weight) { gate_.Leave(weight); }, std::move(on_sorter_error)) {
   metrics_.QueueLimit("sort_keys").Set(static_cast<double>(options.pending_keys_max));
+  metrics_.dictionary_limit_bytes().Set(static_cast<double>(options.text_bytes_max));
   metrics_.SetSorterInfo(report_.requested, report_.active, report_.gl.renderer);
 }
 
@@ -51,7 +53,7 @@ ValueType Pipeline::TypeOf(const StreamHandle& stream) const { return stream->ty
 
 AppendResult Pipeline::Dispatch(AppendResult result, std::vector<Window> full) {
   values_.fetch_add(result.accepted, std::memory_order_relaxed);
-  for (const Window& window : full) gate_.Enter(window.size());
+  for (const Window& window : full) gate_.Enter(window.weight());
   stage_.Enqueue(std::move(full));
   return result;
 }
@@ -80,18 +82,16 @@ AppendResult Pipeline::AppendStrings(const StreamHandle& stream,
 void Pipeline::UpdateGauges() {
   std::size_t summary_bytes = 0;
   std::size_t window_bytes = 0;
-  std::size_t dictionary_bytes = 0;
   const std::vector<StreamHandle> streams = registry_.All();
   for (const StreamHandle& stream : streams) {
     const StreamStats stats = stream->Stats();
     summary_bytes += stats.quantile_bytes + stats.frequency_bytes;
     window_bytes += stats.window_bytes;
-    dictionary_bytes += stats.dictionary_bytes;
   }
   metrics_.streams().Set(static_cast<double>(streams.size()));
   metrics_.summary_bytes().Set(static_cast<double>(summary_bytes));
   metrics_.window_bytes().Set(static_cast<double>(window_bytes));
-  metrics_.dictionary_bytes().Set(static_cast<double>(dictionary_bytes));
+  metrics_.dictionary_bytes().Set(static_cast<double>(context_.text.held()));
   metrics_.QueueDepth("sort_keys").Set(static_cast<double>(gate_.keys()));
 }
 

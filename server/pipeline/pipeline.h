@@ -21,8 +21,11 @@ struct PipelineOptions {
   StreamSettings stream_defaults;
   RegistryLimits registry_limits;
   std::size_t item_bytes_max = 1024;
+  /// Bytes that the dictionaries of all string streams hold together: 64 windows full of text.
+  std::size_t text_bytes_max = std::size_t{256} << 20;
   int sort_workers = 1;
-  /// Keys in windows that are full and not summarized: sources pause above it. Four windows of 2^18
+  /// Keys in windows that are full and not summarized (see Window::weight for their text): sources
+  /// pause above it. Four windows of 2^18
   /// keep two workers busy; more only makes answers wait longer.
   std::uint64_t pending_keys_max = std::uint64_t{1} << 20;
 };

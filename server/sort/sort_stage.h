@@ -35,9 +35,10 @@ struct SortStageOptions {
 /// Thread: Enqueue from any. Stop sorts what is queued, then joins.
 class SortStage {
  public:
-  /// `on_published(keys)` is called by a worker when windows reached their summaries.
+  /// `on_published(weight)` is called by a worker for each window that reached its summaries, with
+  /// its Window::weight().
   SortStage(SortStageOptions options, sort::WindowSorter& sorter, sort::WindowSorter& fallback,
-            Metrics& metrics, std::function<void(std::uint64_t keys)> on_published,
+            Metrics& metrics, std::function<void(std::uint64_t weight)> on_published,
             std::function<void(const std::string& error)> on_sorter_error);
   ~SortStage();
   SortStage(const SortStage&) = delete;

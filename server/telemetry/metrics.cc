@@ -150,6 +150,10 @@ struct Metrics::Families {
   Gauge& dictionary_bytes = GaugeFamily(registry, "tidemark_dictionary_bytes",
                                         "Bytes held by the dictionaries of string streams.")
                                 .Add({});
+  Gauge& dictionary_limit_bytes =
+      GaugeFamily(registry, "tidemark_dictionary_limit_bytes",
+                  "Bytes that the dictionaries may hold before batches are refused.")
+          .Add({});
   Gauge& subscribers =
       GaugeFamily(registry, "tidemark_subscribers", "Continuous queries being served.").Add({});
   Counter& subscription_answers = CounterFamily(registry, "tidemark_subscription_answers_total",
@@ -295,6 +299,7 @@ Gauge& Metrics::streams() { return families_->streams; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }
 Gauge& Metrics::window_bytes() { return families_->window_bytes; }
 Gauge& Metrics::dictionary_bytes() { return families_->dictionary_bytes; }
+Gauge& Metrics::dictionary_limit_bytes() { return families_->dictionary_limit_bytes; }
 Gauge& Metrics::subscribers() { return families_->subscribers; }
 Counter& Metrics::subscription_answers() { return families_->subscription_answers; }
 Counter& Metrics::subscription_skipped() { return families_->subscription_skipped; }

@@ -49,9 +49,9 @@ class Metrics {
   SourceMetrics& source(Source source);
 
   /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused with an answer
-  /// or, over UDP, counted here only. `reason` from a fixed set: nan, bad_frame, frame_too_large,
-  /// bad_line, bad_name, bad_utf8, type_mismatch, unknown_stream, stream_limit, bad_value,
-  /// item_too_large, gauge_limit, shutting_down.
+  /// or, from StatsD, counted here only. `reason` from a fixed set: nan, bad_frame,
+  /// frame_too_large, bad_line, bad_name, bad_utf8 (an item's), type_mismatch, unknown_stream,
+  /// stream_limit, text_limit, bad_value, item_too_large, gauge_limit, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
@@ -91,8 +91,9 @@ class Metrics {
   prometheus::Gauge& streams();            ///< tidemark_streams
   prometheus::Gauge& summary_bytes();     ///< tidemark_summaries_bytes (promtool forbids "summary")
   prometheus::Gauge& window_bytes();      ///< tidemark_window_bytes: open windows and queued ones
-  prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes
-  prometheus::Gauge& subscribers();       ///< tidemark_subscribers
+  prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes: text of string streams
+  prometheus::Gauge& dictionary_limit_bytes();   ///< tidemark_dictionary_limit_bytes
+  prometheus::Gauge& subscribers();              ///< tidemark_subscribers
   prometheus::Counter& subscription_answers();   ///< tidemark_subscription_answers_total
   prometheus::Counter& subscription_skipped();   ///< tidemark_subscription_skipped_total
   prometheus::Counter& config_reloads(bool ok);  ///< tidemark_config_reloads_total{result}

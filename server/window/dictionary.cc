@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
+
 namespace tidemark::server {
 namespace {
 
@@ -49,9 +51,13 @@ const std::string* Dictionary::Text(std::uint64_t id) const {
   return at == entries_.end() ? nullptr : &at->second.text;
 }
 
-std::size_t Dictionary::bytes() const {
-  // A control byte beside each slot of the table.
-  return entries_.capacity() * (sizeof(std::pair<std::uint64_t, Entry>) + 1) + text_bytes_;
+std::size_t Dictionary::bytes() const { return entries_.capacity() * kPlaceBytes + text_bytes_; }
+
+std::size_t Dictionary::EntryBytes(std::string_view text) {
+  // libstdc++ gives a text that outgrows the object at least twice the object's room.
+  constexpr std::size_t kInside = sizeof(std::string) / 2;
+  const std::size_t heap = text.size() < kInside ? 0 : std::max(text.size(), 2 * kInside) + 1;
+  return kPlaceBytes + heap;
 }
 
 }  // namespace tidemark::server

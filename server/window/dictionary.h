@@ -7,7 +7,8 @@
 // Bounded: after each window that reached the summary, ids which neither the summary nor a window
 // on its way holds are forgotten. Lossy counting allows that: an item outside the summary starts
 // anew, its missed occurrences covered by the summary's bound. So the dictionary holds at most the
-// summary's entries and the distinct items of the windows under way.
+// summary's entries and the distinct items of the windows under way, and as much again until the
+// next look for what may be forgotten. All dictionaries together: text_budget.h.
 #ifndef TIDEMARK_SERVER_WINDOW_DICTIONARY_H_
 #define TIDEMARK_SERVER_WINDOW_DICTIONARY_H_
 
@@ -16,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -43,12 +45,19 @@ class Dictionary {
       if (gone) text_bytes_ -= HeapBytes(entry.text);
       return gone;
     });
+    // A table keeps its places when its entries go. Far below its size it is made anew: a stream
+    // that was busy once must not hold them for ever.
+    if (entries_.capacity() > kSpareFactor * entries_.size()) entries_.rehash(0);
     return before - entries_.size();
   }
 
   std::size_t size() const { return entries_.size(); }
   /// Bytes held, the hash table included.
   std::size_t bytes() const;
+  /// Of them, those of the entries: without the table's free places.
+  std::size_t content_bytes() const { return entries_.size() * kPlaceBytes + text_bytes_; }
+  /// What a new entry for `text` adds to content_bytes(), at most.
+  static std::size_t EntryBytes(std::string_view text);
 
  private:
   struct Entry {
@@ -56,6 +65,12 @@ class Dictionary {
     std::uint64_t last_window = 0;
     bool probed_past = false;
   };
+  // A control byte beside each place of the table.
+  static constexpr std::size_t kPlaceBytes = sizeof(std::pair<std::uint64_t, Entry>) + 1;
+  // Above the 4.6 that a table has just after it grew (7/16 full) and lost half its entries, so
+  // that a busy stream does not shrink and grow by turns.
+  static constexpr std::size_t kSpareFactor = 8;
+
   static std::size_t HeapBytes(const std::string& text);
 
   absl::flat_hash_map<std::uint64_t, Entry> entries_;

@@ -64,7 +64,7 @@ class Stream;
 using StreamHandle = std::shared_ptr<Stream>;
 
 struct AppendResult {
-  absl::Status status;         ///< not OK: nothing was taken in
+  absl::Status status;         ///< not OK: nothing was taken in; refusal.h has the reason
   std::uint64_t accepted = 0;  ///< values that are part of n from now on
   std::uint64_t refused = 0;   ///< NaN
 };
@@ -95,7 +95,8 @@ class IngestSink {
                                      RecordedTime time) = 0;
 
   /// Items of a string stream. Errors: FAILED_PRECONDITION for other streams, INVALID_ARGUMENT for
-  /// an item that is longer than the limit or not UTF-8 (the whole batch is then refused).
+  /// an item that is longer than the limit or not UTF-8, RESOURCE_EXHAUSTED when the string streams
+  /// together hold as much text as they may (the whole batch is then refused, without a trace).
   virtual AppendResult AppendStrings(const StreamHandle& stream,
                                      std::span<const std::string_view> values,
                                      RecordedTime time) = 0;

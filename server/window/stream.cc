@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/window/concat.h"
+#include "server/window/refusal.h"
 #include "server/window/text_rules.h"
 #include "summaries/key_codec.h"
 
@@ -108,6 +109,11 @@ KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamC
 }
 
 template <class Key>
+KeyedStream<Key>::~KeyedStream() {
+  context_.text.Change(counted_bytes_, 0);
+}
+
+template <class Key>
 CapacityLimits KeyedStream<Key>::Limits() const {
   CapacityLimits limits = context_.window_limits;
   if (dictionary_) {
@@ -145,9 +151,10 @@ template <class Key>
 void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full) {
   assert(dictionary_ || std::has_single_bit(open_.size()));
   pending_keys_ += open_.size();
-  full.push_back(Window{shared_from_this(), next_number_++, std::move(open_)});
+  full.push_back(Window{shared_from_this(), next_number_++, std::move(open_), open_new_bytes_});
   open_ = KeyBuffer<Key>();
   open_text_bytes_ = 0;
+  open_new_bytes_ = 0;
   sorted_open_.reset();
   capacity_.OnFull(time, Limits());
 }
@@ -297,31 +304,86 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   return result;
 }
 
+// Takes room for the items' text from the budget of all streams: how much was taken. `most` is what
+// they need if none of them is known. Without enough room for that, they are looked up.
+template <class Key>
+absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::string_view> items,
+                                                       std::size_t most) {
+  if (context_.text.TryTake(most)) return most;
+  ForgetItems();
+  std::vector<std::string_view> fresh;
+  for (const std::string_view item : items) {
+    if (!dictionary_->Find(item)) fresh.push_back(item);
+  }
+  std::sort(fresh.begin(), fresh.end());
+  fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+  std::size_t needed = 0;
+  for (const std::string_view item : fresh) needed += Dictionary::EntryBytes(item);
+  if (context_.text.TryTake(needed)) return needed;
+  return WithRefusal(absl::ResourceExhaustedError(Concat(
+                         "stream \"", Printable(name()), "\": the batch's new items need ", needed,
+                         " bytes; the string streams hold ", context_.text.held(), " of at most ",
+                         context_.text.limit(), " bytes of text (limits.max_text_bytes)")),
+                     Refusal::kTextLimit);
+}
+
+// Forgets what neither the summary nor a window holds, if there may be any such item.
+template <class Key>
+void KeyedStream<Key>::ForgetItems() {
+  const auto& entries = *published_.frequencies.entries;
+  if (dictionary_->size() <= entries.size() + pending_keys_ + open_.size()) return;
+  dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
+    return std::binary_search(
+        entries.begin(), entries.end(), FrequencyEntry<Key>{static_cast<Key>(id), 0, 0},
+        [](const auto& a_entry, const auto& b_entry) { return a_entry.key < b_entry.key; });
+  });
+  CountDictionary(0);
+}
+
+// Corrects what the budget counts for this stream, of which `taken` is for entries to come.
+template <class Key>
+void KeyedStream<Key>::CountDictionary(std::size_t taken) {
+  const std::size_t bytes = dictionary_->bytes();
+  context_.text.Change(counted_bytes_ + taken, bytes);
+  counted_bytes_ = bytes;
+}
+
 template <class Key>
 AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> values,
                                              RecordedTime time, std::vector<Window>& full) {
   AppendResult result;
   if constexpr (sizeof(Key) == 8) {
     if (type() == ValueType::kString) {
+      std::size_t most = 0;
       for (const std::string_view item : values) {
         result.status = CheckItem(item, context_.item_bytes_max);
         if (!result.status.ok()) return result;
+        most += Dictionary::EntryBytes(item);
       }
       const std::lock_guard lock(mutex_);
       if (deleted_) {
         result.status = DeletedStatus();
         return result;
       }
+      // Before anything else, so that a refused batch leaves no trace in windows or summaries.
+      const absl::StatusOr<std::size_t> taken = TakeText(values, most);
+      if (!taken.ok()) {
+        result.status = taken.status();
+        return result;
+      }
       BeginBatch(time, full);
       for (const std::string_view item : values) {
         // One by one: the id belongs to the window that takes it.
+        const std::size_t before = dictionary_->content_bytes();
         const Key id = dictionary_->Intern(item, next_number_);
         open_text_bytes_ += item.size();
+        open_new_bytes_ += dictionary_->content_bytes() - before;
         AppendKeys({&id, 1}, time, full);
         if (open_text_bytes_ >= context_.string_window_bytes_max && !open_.empty()) {
           CloseWindow(time, full);
         }
       }
+      CountDictionary(*taken);
       result.accepted = values.size();
       return result;
     }
@@ -334,7 +396,8 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
 template <class Key>
 void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint64_t)>& published) {
   std::unique_lock lock(mutex_);
-  arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys))});
+  const std::uint64_t arrived = window.weight();
+  arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys)), arrived});
   if (committing_) return;
   committing_ = true;
   while (true) {
@@ -343,6 +406,7 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     });
     if (next == arrived_.end()) break;
     KeyBuffer<Key> keys = std::move(next->keys);
+    const std::uint64_t weight = next->weight;
     *next = std::move(arrived_.back());
     arrived_.pop_back();
 
@@ -364,18 +428,12 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     pending_keys_ -= size;
     if (dictionary_) {
       // Amortised: scanned only when at least half of it may be forgotten.
-      const auto& entries = *published_.frequencies.entries;
-      if (dictionary_->size() > 2 * (entries.size() + pending_keys_ + open_.size() + size)) {
-        dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
-          return std::binary_search(
-              entries.begin(), entries.end(), FrequencyEntry<Key>{static_cast<Key>(id), 0, 0},
-              [](const auto& a_entry, const auto& b_entry) { return a_entry.key < b_entry.key; });
-        });
-      }
+      const std::size_t entries = published_.frequencies.entries->size();
+      if (dictionary_->size() > 2 * (entries + pending_keys_ + open_.size() + size)) ForgetItems();
     }
     window_published_.notify_all();
     lock.unlock();
-    published(size);
+    published(weight);
     lock.lock();
   }
   committing_ = false;
@@ -413,6 +471,7 @@ void KeyedStream<Key>::TrimStorage() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(active_, false)) return;
   sorted_open_.reset();
+  if (dictionary_) ForgetItems();
   const std::size_t fitting = std::bit_ceil(std::max(kFirstKeys, open_.size()));
   if (open_.empty()) {
     open_ = KeyBuffer<Key>();

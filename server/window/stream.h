@@ -34,6 +34,7 @@
 #include "server/window/dictionary.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
+#include "server/window/text_budget.h"
 
 namespace tidemark::server {
 
@@ -54,11 +55,14 @@ struct Window {
   std::shared_ptr<Stream> stream;
   std::uint64_t number = 0;  ///< 0, 1, 2, ... within its stream
   std::variant<KeyBuffer<std::uint32_t>, KeyBuffer<std::uint64_t>> keys;
+  std::size_t text_bytes = 0;  ///< strings: what its items added to the dictionary
 
   bool wide() const { return keys.index() == 1; }
   std::size_t size() const {
     return std::visit([](const auto& buffer) { return buffer.size(); }, keys);
   }
+  /// What it counts for while it waits: its keys, and its text as if it were keys of eight bytes.
+  std::uint64_t weight() const { return size() + text_bytes / sizeof(std::uint64_t); }
 };
 
 /// What is the same for every stream of a daemon. Outlives them.
@@ -69,6 +73,7 @@ struct StreamContext {
   std::uint32_t string_window_max = 1u << 16;
   std::size_t string_window_bytes_max = std::size_t{4} << 20;
   std::size_t item_bytes_max = 1024;
+  TextBudget text;  ///< of all dictionaries
   BufferPools pools;
 };
 
@@ -129,7 +134,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
                                      std::vector<Window>& full) = 0;
 
   /// Takes a sorted window back. Publishes it and every later one that waited for it; nothing if an
-  /// earlier window is still missing. `published(keys)` is called for each, without the lock.
+  /// earlier window is still missing. `published(weight)` is called for each with its
+  /// Window::weight(), without the lock.
   virtual void Commit(Window window, const std::function<void(std::uint64_t)>& published) = 0;
 
   virtual StreamStats Stats() const = 0;
@@ -138,8 +144,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// equal for equal batches and times. For comparisons; not a public format.
   virtual std::string SerializeSummaries() const = 0;
 
-  /// Gives back memory of the open window that its keys do not use, if no batch came since the call
-  /// before. Changes no answer.
+  /// Gives back memory of the open window that its keys do not use, and of items that nothing holds
+  /// any more, if no batch came since the call before. Changes no answer.
   virtual void TrimStorage() = 0;
 
   /// From now on appends answer NOT_FOUND.
@@ -164,6 +170,7 @@ template <class Key>
 class KeyedStream final : public Stream {
  public:
   KeyedStream(std::string name, StreamSettings settings, StreamContext& context);
+  ~KeyedStream() override;
 
   AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
                             std::vector<Window>& full) override;
@@ -189,6 +196,7 @@ class KeyedStream final : public Stream {
   struct Waiting {
     std::uint64_t number;
     KeyBuffer<Key> keys;
+    std::uint64_t weight;
   };
 
   CapacityLimits Limits() const;
@@ -200,6 +208,9 @@ class KeyedStream final : public Stream {
   void AppendMapped(const std::byte* values, std::size_t count, ToKey to_key, RecordedTime time,
                     std::vector<Window>& full, AppendResult& result);
   void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
+  absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
+  void ForgetItems();
+  void CountDictionary(std::size_t taken);
 
   // Open window; guarded by mutex_.
   CapacityRule capacity_;
@@ -209,6 +220,8 @@ class KeyedStream final : public Stream {
   bool active_ = false;                     // a batch came since the last TrimStorage
   std::unique_ptr<Dictionary> dictionary_;  // strings only
   std::size_t open_text_bytes_ = 0;         // of the open window's items
+  std::size_t open_new_bytes_ = 0;          // that they added to the dictionary
+  std::size_t counted_bytes_ = 0;           // of the dictionary, in context_.text
   // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
   // agree. Guarded by mutex_.
   mutable std::shared_ptr<const KeyBuffer<Key>> sorted_open_;
