@@ -11,6 +11,7 @@
 
 #include "server/config/config.h"
 #include "server/daemon/daemon.h"
+#include "server/daemon/service_manager.h"
 #include "server/telemetry/log.h"
 
 namespace tidemark::server {
@@ -63,15 +64,20 @@ int Main(int argc, char** argv) {
     }
   }
   Log(LogLevel::kInfo, "ready");
+  const ServiceManager manager(env("NOTIFY_SOCKET"));
+  manager.Ready();
 
   while (true) {
     const timespec tick{kTickSeconds, 0};
     const int number = sigtimedwait(&signals, nullptr, &tick);
     if (number == SIGHUP) {
+      manager.Reloading();
       // A refused reload is logged there and changes nothing.
       (*daemon)->Reload().IgnoreError();
+      manager.Ready();
     } else if (number == SIGTERM || number == SIGINT) {
       Log(LogLevel::kInfo, "shutting down", {{"signal", number == SIGTERM ? "TERM" : "INT"}});
+      manager.Stopping();
       // A second signal ends the process at once.
       pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
       // The drain keeps to the deadline by itself; should something hang, SIGALRM ends the process.

@@ -1,0 +1,59 @@
+#include "server/daemon/service_manager.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "server/telemetry/log.h"
+#include "server/window/concat.h"
+
+namespace tidemark::server {
+namespace {
+
+// What is wrong, or an empty string.
+std::string Send(const std::string& address, const std::string& message) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  if (address.front() != '/' && address.front() != '@') return "neither a path from / nor @name";
+  // A path keeps its terminating zero; an abstract name has none, and its length says where it
+  // ends.
+  const bool abstract = address.front() == '@';
+  if (address.size() + (abstract ? 0 : 1) > sizeof to.sun_path) return "the address is too long";
+  std::memcpy(to.sun_path, address.data(), address.size());
+  if (abstract) to.sun_path[0] = '\0';
+  const auto size =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size() + (abstract ? 0 : 1));
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return std::strerror(errno);
+  const ssize_t sent = sendto(fd, message.data(), message.size(), MSG_NOSIGNAL,
+                              reinterpret_cast<const sockaddr*>(&to), size);
+  const int error = errno;
+  close(fd);
+  return sent == static_cast<ssize_t>(message.size()) ? "" : std::strerror(error);
+}
+
+}  // namespace
+
+void ServiceManager::Reloading() const {
+  // The time lets a Type=notify-reload manager tell this reload from an earlier one.
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  constexpr long kNsPerUs = 1000;
+  constexpr long kUsPerSecond = 1'000'000;
+  Tell(Concat("RELOADING=1\nMONOTONIC_USEC=", now.tv_sec * kUsPerSecond + now.tv_nsec / kNsPerUs));
+}
+
+void ServiceManager::Tell(const std::string& message) const {
+  if (address_.empty()) return;
+  if (const std::string error = Send(address_, message); !error.empty()) {
+    Log(LogLevel::kWarn, "cannot tell the service manager",
+        {{"NOTIFY_SOCKET", address_}, {"state", message}, {"error", error}});
+  }
+}
+
+}  // namespace tidemark::server
