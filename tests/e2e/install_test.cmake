@@ -1,5 +1,6 @@
 # cmake --install of the daemon into an empty folder: the program runs there, takes the example
 # configuration that came with it, and the unit starts that very program.
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/prefix")
 
