@@ -42,8 +42,10 @@ if(TIDEMARK_SANITIZE)
     add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC's own checks make it lose track of std::variant and std::string: false alarms only there.
-    target_compile_options(tidemark_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+    # GCC's own checks make it lose track of std::variant, std::string and fmt's fill character: false
+    # alarms only there.
+    target_compile_options(tidemark_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict
+                                                      -Wno-stringop-overflow)
   endif()
 endif()
 
