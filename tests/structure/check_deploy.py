@@ -6,6 +6,8 @@ Rules:
              server/telemetry/metrics.cc, and every registered one is shown or alerted on, or listed
              below with its reason.
   dashboard  Panels have their own ids and do not overlap.
+  limits     docs/operations.md names metrics and reasons that exist, and its table of limits has a row
+             for every setting of [limits] in deploy/tidemark.toml.
   ports      Dockerfile, compose file and scrape configuration use the ports of deploy/tidemark.toml.
 
 usage: check_deploy.py ROOT        exit status 0: no fault, 1: faults, 2: usage
@@ -55,6 +57,21 @@ def check_dashboard(dashboard):
             yield f"the panels \"{a['title']}\" and \"{b['title']}\" overlap"
 
 
+def check_limits(operations, config, registered, declared):
+    """`declared` is server/telemetry/metrics.h, whose comments list the reasons."""
+    # A name that ends in "_" stands for several: `tidemark_ingest_*`.
+    for name in sorted(name for name in used(operations) - registered if not name.endswith("_")):
+        yield f"docs/operations.md names {name}, but the daemon has no such metric"
+    for reason in sorted(set(re.findall(r'reason="([a-z_0-9]+)"', operations))):
+        if not re.search(rf"\b{reason}\b", declared):
+            yield f"docs/operations.md names the reason {reason}, which metrics.h does not list"
+    limits = config.partition("\n[limits]\n")[2].partition("\n[")[0]
+    rows = set(re.findall(r"^\| `limits\.([a-z_0-9]+)`", operations, re.MULTILINE))
+    settings = set(re.findall(r"^([a-z_0-9]+) =", limits, re.MULTILINE))
+    for name in sorted(settings ^ rows):
+        yield f"docs/operations.md and deploy/tidemark.toml differ on the limit limits.{name}"
+
+
 def check_ports(config, dockerfile, compose, scrape):
     listen = dict(re.findall(r'^(grpc|tcp|http|statsd) = "[^"]*:(\d+)"', config, re.MULTILINE))
     if set(listen) != {"grpc", "tcp", "http", "statsd"}:
@@ -87,6 +104,8 @@ def main(arguments):
     faults = [
         *check_metrics(registered, used(dashboard) | used(read("deploy/alerts.yml"))),
         *check_dashboard(json.loads(dashboard)),
+        *check_limits(read("docs/operations.md"), read("deploy/tidemark.toml"), registered,
+                      read("server/telemetry/metrics.h")),
         *check_ports(read("deploy/tidemark.toml"), read("Dockerfile"), read("deploy/compose.yaml"),
                      read("deploy/prometheus.yml")),
     ]

@@ -37,6 +37,19 @@ class CheckDeployTest(unittest.TestCase):
         self.assertEqual(len(faults(panel(1, 0, 0), panel(1, 8, 0))), 1)
         self.assertEqual(len(faults(panel(1, 0, 0), panel(2, 7, 7))), 1)
 
+    def test_limits(self):
+        rows = '| `limits.max_a` | no | `tidemark_a_total{reason="full"}` |\n| `limits.max_b`: x | `tidemark_a_*` |\n'
+
+        def faults(operations=rows, config="[x]\nq = 1\n[limits]\nmax_a = 1\nmax_b = 2\n[y]\nz = 1\n",
+                   registered=frozenset({"tidemark_a_total"}), declared="/// reasons: full, nan."):
+            return list(check_deploy.check_limits(operations, config, registered, declared))
+
+        self.assertEqual(faults(), [])
+        self.assertEqual(len(faults(operations=rows.replace("max_b", "max_c"))), 2)
+        self.assertEqual(len(faults(config="a = 1\n[limits]\nmax_a = 1\nmax_b = 2\nmax_c = 3\n")), 1)
+        self.assertEqual(len(faults(registered=frozenset())), 1)
+        self.assertEqual(len(faults(declared="/// reasons: nan, fuller.")), 1)
+
     def test_ports(self):
         def faults(config=CONFIG, dockerfile=DOCKERFILE, compose=COMPOSE, scrape='["tidemark:3"]'):
             return list(check_deploy.check_ports(config, dockerfile, compose, scrape))
