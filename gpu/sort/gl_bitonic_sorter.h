@@ -46,6 +46,11 @@ class GlBitonicSorter final : public WindowSorter {
   std::string_view Sort(Channels<std::uint32_t> channels) override;
   std::string_view Sort(Channels<std::uint64_t> channels) override;
 
+  bool SortsTogether(std::size_t /*width_index*/,
+                     const std::array<std::size_t, kChannels>& /*lengths*/) const override {
+    return true;
+  }
+
   /// The GL that it runs on.
   const GlReport& gl() const { return gl_; }
   /// The longest window in keys.

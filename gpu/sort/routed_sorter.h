@@ -43,6 +43,11 @@ class RoutedSorter final : public WindowSorter {
   /// Return cpu.name() or gl.name().
   std::string_view Sort(Channels<std::uint32_t> channels) override { return Route(channels); }
   std::string_view Sort(Channels<std::uint64_t> channels) override { return Route(channels); }
+  /// If they would go to GL: the CPU sorts them one by one.
+  bool SortsTogether(std::size_t width_index,
+                     const std::array<std::size_t, kChannels>& lengths) const override {
+    return gl_works_.load(std::memory_order_relaxed) && PrefersGl(width_index, lengths);
+  }
   std::uint64_t failures() const override { return failures_.load(std::memory_order_relaxed); }
   std::string last_failure() const override;
 

@@ -143,9 +143,11 @@ std::string ActiveSorter(const SorterReport& report) {
   return "cpu";
 }
 
-SorterSelection UseCpu(const CpuChoice& choice, SorterReport report, const std::string& why) {
+SorterSelection UseCpu(const CpuChoice& choice, SorterReport report, const char* why,
+                       const std::string& cause) {
   report.active = "cpu";
-  report.reason = "cpu: " + (why.empty() ? "" : why + "; ") + Figures(report.measurements);
+  report.why = why;
+  report.reason = "cpu: " + (cause.empty() ? "" : cause + "; ") + Figures(report.measurements);
   return {std::make_unique<CpuSorter>(choice), std::move(report)};
 }
 
@@ -153,7 +155,7 @@ SorterSelection MakeCpu(const SorterOptions& options) {
   SorterReport report;
   report.requested = options.name;
   const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
-  return UseCpu(choice, std::move(report), "");
+  return UseCpu(choice, std::move(report), "asked_for", "");
 }
 
 SorterSelection MakeGlBitonic(const SorterOptions& options) {
@@ -163,11 +165,12 @@ SorterSelection MakeGlBitonic(const SorterOptions& options) {
   report.gl = gl.report;
   const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
   if (gl.sorter == nullptr) {
-    return UseCpu(choice, std::move(report), "gl-bitonic cannot run, " + gl.report.error);
+    return UseCpu(choice, std::move(report), "no_gl", "gl-bitonic cannot run, " + gl.report.error);
   }
   // Nothing is chosen by these figures; the rows stay in the report for comparison.
   for (SorterMeasurement& row : report.measurements) row.chosen = false;
   report.active = "gl-bitonic";
+  report.why = "asked_for";
   report.reason = "gl-bitonic: asked for by name; runs on " + gl.report.renderer + " (" +
                   gl.report.version + "); the cpu sorter stands by";
   RouteTable table = EmptyTable(choice, gl.window_max);
@@ -185,7 +188,7 @@ SorterSelection MakeAuto(const SorterOptions& options) {
   const milliseconds budget(options.measure_budget_ms);
   if (gl.sorter == nullptr) {
     const CpuChoice choice = MeasureCpu(budget, report.measurements);
-    return UseCpu(choice, std::move(report), gl.report.error);
+    return UseCpu(choice, std::move(report), "no_gl", gl.report.error);
   }
   const auto cpu_budget = std::chrono::duration_cast<milliseconds>(budget * kCpuShare);
   const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
@@ -200,15 +203,16 @@ SorterSelection MakeAuto(const SorterOptions& options) {
     report.gl.error = error.what();
     report.measurements.clear();
     const CpuChoice again = MeasureCpu(cpu_budget, report.measurements);
-    return UseCpu(again, std::move(report),
+    return UseCpu(again, std::move(report), "gl_failed",
                   "GL on " + gl.report.renderer + " failed while it was measured, " + error.what());
   }
   if (!ChosenAnywhere(report, "gl-bitonic")) {
     // The context is closed again: it costs memory and never sorts.
-    return UseCpu(choice, std::move(report),
+    return UseCpu(choice, std::move(report), "measured",
                   "faster than " + gl.report.renderer + " at every size");
   }
   report.active = ActiveSorter(report);
+  report.why = "measured";
   report.reason =
       "auto: on " + gl.report.renderer + " and this CPU, " + Figures(report.measurements);
   return {std::make_unique<RoutedSorter>("auto", std::make_unique<CpuSorter>(choice),

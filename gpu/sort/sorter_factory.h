@@ -50,6 +50,9 @@ struct SorterReport {
   std::string requested;
   std::string active;  ///< name of the sorter that sorts the largest windows: "cpu" or "gl-bitonic"
   std::string reason;  ///< one sentence with the figures that decided it
+  /// The same in a word, for a metric's label: asked_for, by name; no_gl, there is no context that
+  /// may be used (none, or a software rasteriser that is not allowed); measured; gl_failed.
+  std::string why;
   GlReport gl;
   std::vector<SorterMeasurement> measurements;
 };

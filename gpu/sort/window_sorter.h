@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
 #define TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -51,6 +52,14 @@ class WindowSorter {
   /// sorter.
   virtual std::string_view Sort(Channels<std::uint32_t> channels) = 0;
   virtual std::string_view Sort(Channels<std::uint64_t> channels) = 0;
+
+  /// Whether windows of these lengths (0: no window in that channel) are better sorted as one
+  /// request than each by itself, which leaves the others to other threads: now, and whatever it
+  /// said before. `width_index` as in WidthIndex.
+  virtual bool SortsTogether(std::size_t /*width_index*/,
+                             const std::array<std::size_t, kChannels>& /*lengths*/) const {
+    return false;
+  }
 
   /// Requests that the GPU failed to sort and that were sorted on the CPU instead; it stays there
   /// from the first failure on. For the metric; 0 in sorters that do not fall back.

@@ -2,15 +2,12 @@
 
 #include <utility>
 
+#include "server/window/concat.h"
+
 namespace tidemark::server {
 namespace {
 
-SortStageOptions StageOptions(const PipelineOptions& options, const sort::SorterReport& report) {
-  SortStageOptions stage;
-  stage.workers = options.sort_workers;
-  stage.windows_per_request = report.active.starts_with("gl-") ? sort::kChannels : 1;
-  return stage;
-}
+constexpr std::string_view kSortQueue = "sort_keys";
 
 }  // namespace
 
@@ -20,7 +17,11 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       context_{.window_limits = options.window_limits,
                .item_bytes_max = options.item_bytes_max,
                .text = TextBudget(options.text_bytes_max),
-               .pools = {}},
+               .pools = {},
+               .merged =
+                   [&metrics](std::chrono::duration<double> took) {
+                     metrics.merge_seconds().Observe(took.count());
+                   }},
       registry_(options.stream_defaults, options.registry_limits, context_),
       gate_(options.pending_keys_max),
       report_(std::move(sorter.report)),
@@ -29,11 +30,11 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       // most until the operator has looked.
       fallback_(sort::MakeUnmeasuredCpuSorter()),
       stage_(
-          StageOptions(options, report_), *sorter_, *fallback_, metrics,
+          SortStageOptions{.workers = options.sort_workers}, *sorter_, *fallback_, metrics,
           [this](std::uint64_t weight) { gate_.Leave(weight); }, std::move(on_sorter_error)) {
-  metrics_.QueueLimit("sort_keys").Set(static_cast<double>(options.pending_keys_max));
+  metrics_.QueueLimit(kSortQueue).Set(static_cast<double>(options.pending_keys_max));
   metrics_.dictionary_limit_bytes().Set(static_cast<double>(options.text_bytes_max));
-  metrics_.SetSorterInfo(report_.requested, report_.active, report_.gl.renderer);
+  TellSorter();
 }
 
 Pipeline::~Pipeline() { Stop(); }
@@ -79,9 +80,21 @@ AppendResult Pipeline::AppendStrings(const StreamHandle& stream,
   return Dispatch(std::move(result), std::move(full));
 }
 
+SorterInUse Pipeline::sorter_in_use() const {
+  if (sorter_->failures() == 0) return {report_.active, report_.reason, report_.why};
+  return {"cpu", Concat("cpu since a failure of ", report_.active, ": ", sorter_->last_failure()),
+          "gl_failed"};
+}
+
+void Pipeline::TellSorter() {
+  const SorterInUse in_use = sorter_in_use();
+  metrics_.SetSorterInfo(report_.requested, in_use.active, in_use.why, report_.gl.renderer);
+}
+
 void Pipeline::UpdateGauges() {
+  if (sorter_->failures() > 0 && !sorter_failure_told_.exchange(true)) TellSorter();
   std::size_t summary_bytes = 0;
-  std::size_t window_bytes = 0;
+  std::size_t window_bytes = context_.pools.keys32.bytes() + context_.pools.keys64.bytes();
   const std::vector<StreamHandle> streams = registry_.All();
   for (const StreamHandle& stream : streams) {
     const StreamStats stats = stream->Stats();
@@ -92,7 +105,7 @@ void Pipeline::UpdateGauges() {
   metrics_.summary_bytes().Set(static_cast<double>(summary_bytes));
   metrics_.window_bytes().Set(static_cast<double>(window_bytes));
   metrics_.dictionary_bytes().Set(static_cast<double>(context_.text.held()));
-  metrics_.QueueDepth("sort_keys").Set(static_cast<double>(gate_.keys()));
+  metrics_.QueueDepth(kSortQueue).Set(static_cast<double>(gate_.keys()));
 }
 
 void Pipeline::Trim() {

@@ -30,6 +30,13 @@ struct PipelineOptions {
   std::uint64_t pending_keys_max = std::uint64_t{1} << 20;
 };
 
+/// The sorter that sorts now; changes when a GPU fails.
+struct SorterInUse {
+  std::string active;
+  std::string reason;  ///< one sentence
+  std::string why;     ///< in a word; see SorterReport::why
+};
+
 /// Thread: every method from any. Start before the first batch, Stop after the last.
 class Pipeline final : public IngestSink {
  public:
@@ -56,19 +63,21 @@ class Pipeline final : public IngestSink {
   StreamRegistry& streams() { return registry_; }
   /// What was found and chosen at start.
   const sort::SorterReport& sorter_report() const { return report_; }
-  const sort::WindowSorter& sorter() const { return *sorter_; }
+  SorterInUse sorter_in_use() const;
   /// Values accepted since the start.
   std::uint64_t values() const { return values_.load(std::memory_order_relaxed); }
   /// Sorts on the calling thread; see SortStage::SortNow.
   SortStage& sort_stage() { return stage_; }
 
-  /// Brings the gauges that are sums over streams up to date: before a scrape.
+  /// Brings the gauges that are sums over streams, and the sorter in use, up to date: before a
+  /// scrape.
   void UpdateGauges();
   /// Gives memory of idle streams and pools back; called now and then by the daemon.
   void Trim();
 
  private:
   AppendResult Dispatch(AppendResult result, std::vector<Window> full);
+  void TellSorter();
 
   Metrics& metrics_;
   StreamContext context_;
@@ -79,6 +88,7 @@ class Pipeline final : public IngestSink {
   const std::unique_ptr<sort::WindowSorter> fallback_;
   SortStage stage_;
   std::atomic<std::uint64_t> values_{0};
+  std::atomic<bool> sorter_failure_told_{false};
 };
 
 }  // namespace tidemark::server

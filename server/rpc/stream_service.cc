@@ -110,15 +110,9 @@ grpc::ServerUnaryReactor* InfoServiceImpl::GetInfo(grpc::CallbackServerContext* 
   const sort::SorterReport& report = pipeline_.sorter_report();
   v1::SorterInfo* sorter = response->mutable_sorter();
   sorter->set_requested(report.requested);
-  const sort::WindowSorter& in_use = pipeline_.sorter();
-  if (in_use.failures() > 0) {
-    sorter->set_active("cpu");
-    sorter->set_reason(
-        Concat("cpu since a failure of ", report.active, ": ", in_use.last_failure()));
-  } else {
-    sorter->set_active(report.active);
-    sorter->set_reason(report.reason);
-  }
+  const SorterInUse in_use = pipeline_.sorter_in_use();
+  sorter->set_active(in_use.active);
+  sorter->set_reason(in_use.reason);
   v1::GlInfo* gl = sorter->mutable_gl();
   gl->set_available(report.gl.available);
   gl->set_error(report.gl.error);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "gpu/sort/window_class.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -31,7 +32,6 @@ SortStage::SortStage(SortStageOptions options, sort::WindowSorter& sorter,
       sorter_(sorter),
       fallback_(fallback),
       metrics_(metrics),
-      depth_(metrics.QueueDepth("sort")),
       on_published_(std::move(on_published)),
       on_sorter_error_(std::move(on_sorter_error)) {}
 
@@ -49,7 +49,6 @@ void SortStage::Enqueue(std::vector<Window> windows) {
   {
     const std::lock_guard lock(mutex_);
     for (Window& window : windows) queue_.push_back(std::move(window));
-    depth_.Set(static_cast<double>(queue_.size()));
   }
   if (several) {
     arrived_.notify_all();
@@ -68,16 +67,29 @@ void SortStage::Stop() {
   workers_.clear();
 }
 
+std::size_t SortStage::RequestSize() const {
+  std::array<std::size_t, sort::kChannels> lengths{};
+  std::size_t windows = 0;
+  const bool wide = queue_.front().wide();
+  for (const Window& window : queue_) {
+    if (windows == lengths.size() || window.wide() != wide) break;
+    lengths[windows++] = window.size();
+  }
+  const std::size_t width_index =
+      wide ? sort::WidthIndex<std::uint64_t>() : sort::WidthIndex<std::uint32_t>();
+  while (windows > 1 && !sorter_.SortsTogether(width_index, lengths)) lengths[--windows] = 0;
+  return windows;
+}
+
 std::vector<Window> SortStage::TakeRequest() {
   std::vector<Window> request;
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-  while (!queue_.empty() && request.size() < options_.windows_per_request &&
-         (request.empty() || queue_.front().wide() == request.front().wide())) {
+  if (queue_.empty()) return request;
+  for (std::size_t windows = RequestSize(); windows > 0; --windows) {
     request.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  depth_.Set(static_cast<double>(queue_.size()));
   return request;
 }
 
@@ -127,10 +139,8 @@ void SortStage::Work(int worker) {
       SortRequest<std::uint32_t>(request);
     }
     for (Window& window : request) {
-      const auto start = std::chrono::steady_clock::now();
       const StreamHandle stream = window.stream;
       stream->Commit(std::move(window), on_published_);
-      metrics_.merge_seconds().Observe(SecondsSince(start));
     }
   }
 }

@@ -20,14 +20,12 @@ namespace tidemark::server {
 
 struct SortStageOptions {
   int workers = 1;
-  /// Windows taken for one request when they are waiting: kChannels for a GPU sorter, which sorts
-  /// four as fast as one; 1 for the CPU, which then spreads them over the workers.
-  std::size_t windows_per_request = 1;
 };
 
-/// Workers take windows of one key width, up to four at a time (one a channel), sort them, and give
-/// each back to its stream with Stream::Commit, on the same thread: what a summary takes from a
-/// window is taken while the window is in that core's cache.
+/// Workers take waiting windows of one key width, as many as the sorter says that it sorts together
+/// (up to four for a GPU, one a channel; one for the CPU), sort them, and give each back to its
+/// stream with Stream::Commit, on the same thread: what a summary takes from a window is taken
+/// while the window is in that core's cache.
 ///
 /// A request that the sorter refuses (SorterError) is sorted by `fallback`: nothing is lost.
 ///
@@ -59,6 +57,9 @@ class SortStage {
  private:
   void Work(int worker);
   std::vector<Window> TakeRequest();
+  /// Windows at the front of the queue that make the next request. REQUIRES: mutex_ held, and one
+  /// is waiting.
+  std::size_t RequestSize() const;
   /// Returns the name of the sorter that sorted; its time is counted under that name.
   template <class Key>
   std::string_view SortChannels(sort::Channels<Key> channels);
@@ -69,7 +70,6 @@ class SortStage {
   sort::WindowSorter& sorter_;
   sort::WindowSorter& fallback_;
   Metrics& metrics_;
-  prometheus::Gauge& depth_;
   const std::function<void(std::uint64_t)> on_published_;
   const std::function<void(const std::string&)> on_sorter_error_;
 

@@ -109,10 +109,11 @@ struct Metrics::Families {
   Family<Counter>& statsd_ignored =
       CounterFamily(registry, "tidemark_statsd_fields_ignored_total",
                     "Container ids, timestamps and other fields that change nothing.");
-  Family<Gauge>& queue_depth =
-      GaugeFamily(registry, "tidemark_queue_depth", "Entries waiting in a queue between stages.");
-  Family<Gauge>& queue_limit =
-      GaugeFamily(registry, "tidemark_queue_limit", "Entries that a queue may hold.");
+  Family<Gauge>& queue_depth = GaugeFamily(
+      registry, "tidemark_queue_depth",
+      "Waiting between stages: keys in the queue sort_keys, queries in the queue query.");
+  Family<Gauge>& queue_limit = GaugeFamily(registry, "tidemark_queue_limit",
+                                           "What a queue may hold, in the unit of its depth.");
   Family<Histogram>& sort_seconds = HistogramFamily(
       registry, "tidemark_sort_seconds", "Time to sort one request of up to four windows.");
   Family<Counter>& sort_keys =
@@ -144,9 +145,11 @@ struct Metrics::Families {
   Gauge& streams = GaugeFamily(registry, "tidemark_streams", "Streams held.").Add({});
   Gauge& summary_bytes =
       GaugeFamily(registry, "tidemark_summaries_bytes", "Bytes held by summaries.").Add({});
-  Gauge& window_bytes = GaugeFamily(registry, "tidemark_window_bytes",
-                                    "Bytes held by open windows and by windows in queues.")
-                            .Add({});
+  Gauge& window_bytes =
+      GaugeFamily(
+          registry, "tidemark_window_bytes",
+          "Bytes held by windows, open or waiting, by sorted copies of them and by free buffers.")
+          .Add({});
   Gauge& dictionary_bytes = GaugeFamily(registry, "tidemark_dictionary_bytes",
                                         "Bytes held by the dictionaries of string streams.")
                                 .Add({});
@@ -280,13 +283,14 @@ Counter& Metrics::HttpRequests(std::string_view path, int code) {
 }
 
 void Metrics::SetSorterInfo(std::string_view requested, std::string_view active,
-                            std::string_view renderer) {
+                            std::string_view reason, std::string_view renderer) {
   const std::lock_guard lock(families_->sorter_info_mutex);
   if (families_->sorter_info_now != nullptr) {
     families_->sorter_info.Remove(families_->sorter_info_now);
   }
   families_->sorter_info_now = &families_->sorter_info.Add({{"requested", std::string(requested)},
                                                             {"active", std::string(active)},
+                                                            {"reason", std::string(reason)},
                                                             {"renderer", std::string(renderer)}});
   families_->sorter_info_now->Set(1);
 }

@@ -63,7 +63,10 @@ class Metrics {
   /// is taken in: container, timestamp, external, cardinality, other.
   prometheus::Counter& StatsdFieldsIgnored(Source source, std::string_view field);
 
-  /// tidemark_queue_depth{queue} and tidemark_queue_limit{queue}.
+  /// tidemark_queue_depth{queue} and tidemark_queue_limit{queue}, in the same unit.
+  /// queue="sort_keys": keys of full windows that are not summarized yet, eight bytes of strings'
+  /// text counting as one more; at the limit sources wait. queue="query": queries; at the limit
+  /// they are refused.
   prometheus::Gauge& QueueDepth(std::string_view queue);
   prometheus::Gauge& QueueLimit(std::string_view queue);
 
@@ -80,17 +83,21 @@ class Metrics {
   prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
   /// tidemark_http_requests_total{path,code}; path only if known, else "other".
   prometheus::Counter& HttpRequests(std::string_view path, int code);
-  /// tidemark_sorter_info{requested,active,renderer} = 1.
-  void SetSorterInfo(std::string_view requested, std::string_view active,
+  /// tidemark_sorter_info{requested,active,reason,renderer} = 1; `reason` is one of
+  /// sort::SorterReport::why.
+  void SetSorterInfo(std::string_view requested, std::string_view active, std::string_view reason,
                      std::string_view renderer);
 
-  prometheus::Counter& windows_sorted();   ///< tidemark_windows_sorted_total
-  prometheus::Histogram& window_fill();    ///< tidemark_window_fill_keys: keys of a full window
-  prometheus::Histogram& merge_seconds();  ///< tidemark_merge_seconds: sample and merge, a window
+  prometheus::Counter& windows_sorted();  ///< tidemark_windows_sorted_total
+  prometheus::Histogram& window_fill();   ///< tidemark_window_fill_keys: keys of a full window
+  prometheus::Histogram&
+  merge_seconds();  ///< tidemark_merge_seconds: to sample and merge one window
   prometheus::Counter& sorter_failures();  ///< tidemark_sorter_failures_total
   prometheus::Gauge& streams();            ///< tidemark_streams
-  prometheus::Gauge& summary_bytes();     ///< tidemark_summaries_bytes (promtool forbids "summary")
-  prometheus::Gauge& window_bytes();      ///< tidemark_window_bytes: open windows and queued ones
+  prometheus::Gauge& summary_bytes();  ///< tidemark_summaries_bytes (promtool forbids "summary")
+  /// tidemark_window_bytes: open windows, full ones until they are summarized, the sorted copies of
+  /// open ones that streams keep for queries, and free buffers kept for the next windows.
+  prometheus::Gauge& window_bytes();
   prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes: text of string streams
   prometheus::Gauge& dictionary_limit_bytes();   ///< tidemark_dictionary_limit_bytes
   prometheus::Gauge& subscribers();              ///< tidemark_subscribers

@@ -93,6 +93,14 @@ class BufferPool {
     if (free_.size() < limit_) free_.push_back(std::move(buffer));
   }
 
+  /// Held by the buffers that are free.
+  std::size_t bytes() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t places = 0;
+    for (const KeyBuffer<Key>& buffer : free_) places += buffer.capacity();
+    return places * sizeof(Key);
+  }
+
   /// Frees what is kept: for a daemon that has gone quiet.
   void Trim() {
     const std::lock_guard lock(mutex_);
@@ -102,7 +110,7 @@ class BufferPool {
 
  private:
   const std::size_t limit_ = 24;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<KeyBuffer<Key>> free_;
 };
 

@@ -151,6 +151,7 @@ template <class Key>
 void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full) {
   assert(dictionary_ || std::has_single_bit(open_.size()));
   pending_keys_ += open_.size();
+  pending_bytes_ += open_.capacity() * sizeof(Key);
   full.push_back(Window{shared_from_this(), next_number_++, std::move(open_), open_new_bytes_});
   open_ = KeyBuffer<Key>();
   open_text_bytes_ = 0;
@@ -411,6 +412,7 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     arrived_.pop_back();
 
     lock.unlock();
+    const auto start = std::chrono::steady_clock::now();
     if (!summaries_) {
       const bool numbers = type() != ValueType::kString;
       summaries_ = std::make_unique<StreamSummaries<Key>>(
@@ -419,13 +421,16 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     }
     summaries_->AddWindow(keys.keys());
     SummarySnapshot<Key> snapshot = summaries_->Snapshot();
+    if (context_.merged) context_.merged(std::chrono::steady_clock::now() - start);
     const std::size_t size = keys.size();
+    const std::size_t bytes = keys.capacity() * sizeof(Key);
     context_.pools.template For<Key>().Put(std::move(keys));
     lock.lock();
 
     published_ = std::move(snapshot);
     ++published_windows_;
     pending_keys_ -= size;
+    pending_bytes_ -= bytes;
     if (dictionary_) {
       // Amortised: scanned only when at least half of it may be forgotten.
       const std::size_t entries = published_.frequencies.entries->size();
@@ -452,7 +457,8 @@ StreamStats KeyedStream<Key>::Stats() const {
   stats.windows_summarized = published_windows_;
   stats.quantile_bytes = published_.quantile_bytes;
   stats.frequency_bytes = published_.frequency_bytes;
-  stats.window_bytes = open_.capacity() * sizeof(Key);
+  const std::size_t copy = sorted_open_ ? sorted_open_->capacity() * sizeof(Key) : 0;
+  stats.window_bytes = open_.capacity() * sizeof(Key) + pending_bytes_ + copy;
   stats.dictionary_bytes = dictionary_ ? dictionary_->bytes() : 0;
   stats.exact = published_.exact;
   return stats;

@@ -75,6 +75,9 @@ struct StreamContext {
   std::size_t item_bytes_max = 1024;
   TextBudget text;  ///< of all dictionaries
   BufferPools pools;
+  /// Told, for each window, how long it took to sample it and merge it into its summaries; by the
+  /// thread that did it, without a lock. May be empty.
+  std::function<void(std::chrono::duration<double>)> merged = nullptr;
 };
 
 struct StreamStats {
@@ -86,7 +89,7 @@ struct StreamStats {
   std::uint64_t windows_summarized = 0;
   std::size_t quantile_bytes = 0;
   std::size_t frequency_bytes = 0;
-  std::size_t window_bytes = 0;
+  std::size_t window_bytes = 0;  ///< open, under way, and the sorted copy kept for views
   std::size_t dictionary_bytes = 0;
   bool exact = true;
 };
@@ -229,6 +232,7 @@ class KeyedStream final : public Stream {
 
   // Windows under way and what is published; guarded by mutex_.
   std::uint64_t pending_keys_ = 0;
+  std::size_t pending_bytes_ = 0;  // of the buffers of those keys
   std::uint64_t published_windows_ = 0;
   SummarySnapshot<Key> published_;
   std::vector<Waiting> arrived_;  // sorted windows that wait for an earlier one

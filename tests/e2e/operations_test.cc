@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -122,7 +123,15 @@ TEST(Operations, MetricsPassPromtool) {
   EXPECT_GE(daemon.Metric("tidemark_sort_seconds_count"), 1);
   EXPECT_GE(daemon.Metric("tidemark_merge_seconds_count"), 1);
   EXPECT_GT(daemon.Metric("tidemark_summaries_bytes"), 0);
-  EXPECT_GT(daemon.Metric("tidemark_queue_limit"), 0);
+  // Of every queue both, in one unit, or the alert on their ratio could never fire.
+  for (const char* series : {"tidemark_queue_depth{", "tidemark_queue_limit{"}) {
+    std::set<std::string> queues;
+    for (std::size_t at = 0; (at = metrics.body.find(series, at)) != std::string::npos; ++at) {
+      const std::size_t open = metrics.body.find('"', at) + 1;
+      queues.insert(metrics.body.substr(open, metrics.body.find('"', open) - open));
+    }
+    EXPECT_EQ(queues, (std::set<std::string>{"query", "sort_keys"})) << series;
+  }
   EXPECT_EQ(daemon.Metric("tidemark_sorter_info"), 1);
 }
 

@@ -35,6 +35,7 @@ TEST(MakeSorter, CpuMeasuresAndSorts) {
   EXPECT_EQ(selection.sorter->name(), "cpu");
   EXPECT_EQ(selection.report.requested, "cpu");
   EXPECT_EQ(selection.report.active, "cpu");
+  EXPECT_EQ(selection.report.why, "asked_for");
   EXPECT_FALSE(selection.report.gl.available);
   EXPECT_EQ(selection.report.gl.error, "") << "GL was not asked for";
   for (const char* part : {"cpu: ", " sorts windows of 2^18 32-bit keys at ", " M/s", "64-bit"}) {
@@ -57,6 +58,7 @@ TEST(MakeSorter, AutoOpensNoSoftwareContextUnlessTold) {
   EXPECT_FALSE(selection.report.gl.software) << selection.report.gl.renderer;
   if (!selection.report.gl.available) {
     EXPECT_EQ(selection.report.active, "cpu");
+    EXPECT_EQ(selection.report.why, "no_gl");
     EXPECT_NE(selection.report.gl.error, "");
     EXPECT_NE(selection.report.reason.find(selection.report.gl.error), std::string::npos)
         << selection.report.reason;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -174,6 +176,104 @@ TEST(Pipeline, SortsAreCountedUnderTheSorterThatDidThem) {
   EXPECT_EQ(requests("fake"), 1u);
   EXPECT_GT(keys("cpu"), 4 * kWindow);
   EXPECT_EQ(test.metrics.Serialize().find("sorter=\"auto\""), std::string::npos);
+}
+
+// Windows that wait before the one worker starts, so that it finds all of them.
+class Requests {
+ public:
+  explicit Requests(const sort::RouteTable& table) {
+    auto gl = std::make_unique<FakeSorter>();
+    auto cpu = std::make_unique<FakeSorter>();
+    gl_ = gl.get();
+    cpu_ = cpu.get();
+    sort::SorterSelection selection;
+    selection.sorter =
+        std::make_unique<sort::RoutedSorter>("auto", std::move(cpu), std::move(gl), table, nullptr);
+    selection.report.active = "gl-bitonic";
+    pipeline_.emplace(PipelineOptions{.window_limits = {.min = kWindow, .max = kWindow}},
+                      std::move(selection), metrics_, [](const std::string&) {});
+  }
+  FakeSorter& gl() { return *gl_; }
+  FakeSorter& cpu() { return *cpu_; }
+
+  template <class Value>
+  void Sort(ValueType type, std::size_t windows) {
+    const StreamHandle stream = pipeline_->Open("s", type).value();
+    const std::vector<Value> values(windows * kWindow);
+    pipeline_->AppendPacked(stream, std::as_bytes(std::span(values)), 0);
+    pipeline_->Start();
+    pipeline_->Stop();
+    EXPECT_EQ(stream->Stats().windows_summarized, windows);
+  }
+
+  static sort::RouteTable AlwaysGl() {
+    sort::RouteTable table;
+    table.always_gl = true;
+    table.gl_window_max = kWindow;
+    return table;
+  }
+
+ private:
+  static constexpr std::size_t kWindow = 256;
+  FakeSorter* gl_ = nullptr;
+  FakeSorter* cpu_ = nullptr;
+  Metrics metrics_{"test"};
+  std::optional<Pipeline> pipeline_;
+};
+
+TEST(Pipeline, AGpuGetsFourWindowsAtATime) {
+  Requests requests(Requests::AlwaysGl());
+  requests.Sort<double>(ValueType::kFloat64, 10);
+  EXPECT_EQ(requests.gl().calls, 3);
+  EXPECT_EQ(requests.cpu().calls, 0);
+}
+
+// Four windows in the hands of one worker are three that the others wait for.
+TEST(Pipeline, AfterAFailureOfTheGpuWorkersTakeOneWindowAtATime) {
+  Requests requests(Requests::AlwaysGl());
+  requests.gl().fail_every = 1;
+  requests.Sort<double>(ValueType::kFloat64, 10);
+  EXPECT_EQ(requests.gl().calls, 1);
+  EXPECT_EQ(requests.cpu().calls, 1 + 6) << "the request that failed, and the rest one by one";
+}
+
+TEST(Pipeline, WorkersTakeOneWindowAtATimeOfKeysThatTheCpuSorts) {
+  sort::RouteTable table;
+  table.gl_window_max = 1 << 20;
+  table.cpu_key_seconds[0].fill(1);
+  table.cpu_key_seconds[1].fill(1);
+  table.gl_request_seconds[1].fill(std::numeric_limits<double>::infinity());
+  Requests wide(table);
+  wide.Sort<double>(ValueType::kFloat64, 8);
+  EXPECT_EQ(wide.gl().calls, 0);
+  EXPECT_EQ(wide.cpu().calls, 8);
+  Requests narrow(table);
+  narrow.Sort<float>(ValueType::kFloat32, 8);
+  EXPECT_EQ(narrow.gl().calls, 2);
+  EXPECT_EQ(narrow.cpu().calls, 0);
+}
+
+TEST(Pipeline, WindowBytesAreCountedWhereverTheyAre) {
+  constexpr std::size_t kWindow = kPooledKeys;
+  constexpr std::size_t kWindows = 20;
+  constexpr double kBytes = kWindows * kWindow * sizeof(double);
+  Metrics metrics("test");
+  Pipeline pipeline({.window_limits = {.min = kWindow, .max = kWindow}}, TestPipeline::CpuSorter(),
+                    metrics, [](const std::string&) {});
+  const auto gauge = [&] {
+    pipeline.UpdateGauges();
+    return metrics.window_bytes().Value();
+  };
+  const StreamHandle stream = pipeline.Open("s", ValueType::kFloat64).value();
+  EXPECT_EQ(gauge(), 0);
+  const std::vector<double> values(kWindows * kWindow);
+  pipeline.AppendPacked(stream, std::as_bytes(std::span(values)), 0);
+  EXPECT_EQ(gauge(), kBytes) << "waiting for a worker";
+  pipeline.Start();
+  stream->SerializeSummaries();
+  EXPECT_EQ(gauge(), kBytes) << "free, and kept for the next windows";
+  pipeline.Trim();
+  EXPECT_EQ(gauge(), 0);
 }
 
 TEST(Pipeline, ManyProducersOfOneStreamLoseNothing) {

@@ -56,6 +56,10 @@ class Lent final : public sort::WindowSorter {
   std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
     return SortAll(channels);
   }
+  bool SortsTogether(std::size_t width_index,
+                     const std::array<std::size_t, sort::kChannels>& lengths) const override {
+    return sorter_.SortsTogether(width_index, lengths);
+  }
 
  private:
   template <class Key>

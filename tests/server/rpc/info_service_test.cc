@@ -34,6 +34,16 @@ class InfoServiceTest : public testing::Test {
     EXPECT_TRUE(stub->GetInfo(&context, {}, &response).ok());
     return response.sorter();
   }
+  // The series of tidemark_sorter_info as scraped, without its name.
+  std::string Metric() {
+    pipeline_.pipeline.UpdateGauges();
+    const std::string text = pipeline_.metrics.Serialize();
+    const std::string name = "\ntidemark_sorter_info";
+    const std::size_t begin = text.find(name);
+    if (begin == std::string::npos || text.find(name, begin + 1) != std::string::npos) return "";
+    const std::size_t labels = begin + name.size();
+    return text.substr(labels, text.find('\n', labels) - labels);
+  }
   // "auto" that chose the GPU, wired as the daemon wires it.
   sort::SorterSelection Selection() {
     sort::RouteTable table;
@@ -46,6 +56,8 @@ class InfoServiceTest : public testing::Test {
     selection.report.requested = "auto";
     selection.report.active = "gl-bitonic";
     selection.report.reason = "measured faster";
+    selection.report.why = "measured";
+    selection.report.gl.renderer = "played GPU";
     return selection;
   }
 
@@ -58,6 +70,8 @@ class InfoServiceTest : public testing::Test {
 TEST_F(InfoServiceTest, ASorterThatFailedIsNoLongerCalledActive) {
   EXPECT_EQ(Sorter().active(), "gl-bitonic");
   EXPECT_EQ(Sorter().reason(), "measured faster");
+  EXPECT_EQ(Metric(),
+            R"({active="gl-bitonic",reason="measured",renderer="played GPU",requested="auto"} 1)");
 
   std::vector<double> values(1024);
   std::iota(values.rbegin(), values.rend(), 0);
@@ -67,6 +81,8 @@ TEST_F(InfoServiceTest, ASorterThatFailedIsNoLongerCalledActive) {
   EXPECT_EQ(sorter.requested(), "auto");
   EXPECT_EQ(sorter.active(), "cpu");
   EXPECT_EQ(sorter.reason(), "cpu since a failure of gl-bitonic: reading back: context lost");
+  EXPECT_EQ(Metric(),
+            R"({active="cpu",reason="gl_failed",renderer="played GPU",requested="auto"} 1)");
   EXPECT_EQ(failures_.Value(), 1) << "told once, and then the CPU sorts";
   EXPECT_EQ(pipeline_.pipeline.streams().Find("s").value()->Stats().count, values.size());
 }

@@ -38,7 +38,7 @@ void TouchAll(Metrics& metrics) {
   metrics.QuerySeconds("Quantile").Observe(0.0002);
   metrics.QueryErrors("Quantile", "NOT_FOUND").Increment();
   metrics.HttpRequests("/metrics", 200).Increment();
-  metrics.SetSorterInfo("auto", "cpu", "none");
+  metrics.SetSorterInfo("auto", "cpu", "no_gl", "");
   metrics.windows_sorted().Increment();
   metrics.window_fill().Observe(1024);
   metrics.merge_seconds().Observe(0.01);
@@ -77,11 +77,12 @@ TEST(MetricsTest, ALabelSetIsOneMetricWhoeverAsks) {
 
 TEST(MetricsTest, SorterInfoHasOneSeries) {
   Metrics metrics("0");
-  metrics.SetSorterInfo("auto", "gl-bitonic", "llvmpipe");
-  metrics.SetSorterInfo("auto", "cpu", "none");
+  metrics.SetSorterInfo("auto", "gl-bitonic", "measured", "llvmpipe");
+  metrics.SetSorterInfo("auto", "cpu", "gl_failed", "llvmpipe");
   const std::string text = metrics.Serialize();
   EXPECT_EQ(text.find("gl-bitonic"), std::string::npos);
   EXPECT_NE(text.find("active=\"cpu\""), std::string::npos);
+  EXPECT_NE(text.find("reason=\"gl_failed\""), std::string::npos);
 }
 
 TEST(MetricsTest, PromtoolFindsNothingToSay) {
