@@ -13,6 +13,7 @@
 #include "server/daemon/daemon.h"
 #include "server/daemon/service_manager.h"
 #include "server/telemetry/log.h"
+#include "server/threads/thread_role.h"
 
 namespace tidemark::server {
 namespace {
@@ -33,6 +34,8 @@ int Main(int argc, char** argv) {
   SetUpLog(ParseLogLevel(args->config.log.level).value_or(LogLevel::kInfo),
            ParseLogFormat(args->config.log.format).value_or(LogFormat::kText));
 
+  // gRPC's threads inherit it; those that take values in or sort them say otherwise.
+  EnterThreadRole(ThreadRole::kAnswers, {});
   // Blocked before any thread starts, so that every thread inherits it and only sigtimedwait sees
   // these signals.
   sigset_t signals;

@@ -1,7 +1,5 @@
 #include "server/http/http_server.h"
 
-#include <pthread.h>
-
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "server/telemetry/log.h"
+#include "server/threads/thread_role.h"
 
 namespace tidemark::server {
 namespace {
@@ -226,8 +225,10 @@ absl::Status HttpServer::Start() {
 
   running_ = std::move(running);
   running_->Accept();
-  running_->thread = std::thread([this] { running_->context.run(); });
-  ::pthread_setname_np(running_->thread.native_handle(), "tidemark-http");
+  running_->thread = std::thread([this] {
+    EnterThreadRole(ThreadRole::kAnswers, "tidemark-http");
+    running_->context.run();
+  });
   return absl::OkStatus();
 }
 

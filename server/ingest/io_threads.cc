@@ -1,8 +1,5 @@
 #include "server/ingest/io_threads.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cassert>
@@ -10,14 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "server/threads/thread_role.h"
+
 namespace tidemark::server {
-namespace {
-
-// Sources that never end keep these threads busy; a query, which runs for microseconds, should not
-// wait for their turn to end. See also server/sort/sort_stage.cc.
-constexpr int kNice = 5;
-
-}  // namespace
 
 struct IoThreads::Impl {
   explicit Impl(int count) : io(count), work(io.get_executor()) {}
@@ -29,12 +21,11 @@ struct IoThreads::Impl {
 IoThreads::IoThreads(int count, std::string_view name) : impl_(std::make_unique<Impl>(count)) {
   assert(count >= 1);
   for (int i = 0; i < count; ++i) {
-    impl_->threads.emplace_back([this] {
-      nice(kNice);  // on Linux that of the calling thread
+    const std::string thread_name = std::string(name.substr(0, 12)) + "-" + std::to_string(i);
+    impl_->threads.emplace_back([this, thread_name] {
+      EnterThreadRole(ThreadRole::kIngest, thread_name);
       impl_->io.run();
     });
-    const std::string thread_name = std::string(name.substr(0, 12)) + "-" + std::to_string(i);
-    pthread_setname_np(impl_->threads.back().native_handle(), thread_name.substr(0, 15).c_str());
   }
 }
 

@@ -1,9 +1,9 @@
 #include "server/rpc/executor.h"
 
-#include <pthread.h>
-
 #include <string>
 #include <utility>
+
+#include "server/threads/thread_role.h"
 
 namespace tidemark::server {
 
@@ -12,7 +12,7 @@ Executor::Executor(int threads, std::size_t queue_max, Metrics& metrics)
   metrics.QueueLimit("query").Set(static_cast<double>(queue_max));
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this, i] {
-      pthread_setname_np(pthread_self(), ("query-" + std::to_string(i)).c_str());
+      EnterThreadRole(ThreadRole::kAnswers, "query-" + std::to_string(i));
       Work();
     });
   }
