@@ -54,7 +54,11 @@ template <class Key>
 ViewRule<Key> QueryEngine::Rule(Deadline deadline) const {
   ViewRule<Key> rule;
   rule.deadline = deadline;
-  rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortNow(keys); };
+  if (deadline == kAtOnce) {
+    rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortFewNow(keys); };
+  } else {
+    rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortNow(keys); };
+  }
   return rule;
 }
 

@@ -79,6 +79,9 @@ struct ItemsAnswer {
 class QueryEngine {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
+  /// A deadline for callers that must not be held up: an answer that would have to wait, or to sort
+  /// more than kAtOnceKeys values of an open window, is DEADLINE_EXCEEDED at once.
+  static constexpr Deadline kAtOnce = kAtOnceDeadline;
   /// φ, values or items of one request.
   static constexpr std::size_t kArgumentsMax = 10'000;
   /// Rows of one answer, and bytes of it as a message: what a gRPC client receives by default. More

@@ -63,6 +63,9 @@ class QueryServiceImpl final : public v1::QueryService::WithRawCallbackMethod_Qu
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
                                 const grpc::ByteBuffer& request_bytes,
                                 grpc::ByteBuffer& response_bytes);
+  template <class Response, class Request>
+  absl::Status Reply(const Request& request, QueryEngine::Deadline deadline,
+                     grpc::ByteBuffer& response_bytes) const;
 
   const QueryEngine& engine_;
   Executor& executor_;

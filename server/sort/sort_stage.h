@@ -54,6 +54,14 @@ class SortStage {
     SortChannels<Key>(channel);
   }
 
+  /// The same for a few keys, on the CPU whatever the sorter: for threads that must not wait.
+  template <class Key>
+  void SortFewNow(std::span<Key> keys) {
+    if (keys.size() < 2) return;
+    const std::span<Key> channel[] = {keys};
+    fallback_.Sort(channel);
+  }
+
  private:
   void Work(int worker);
   std::vector<Window> TakeRequest();

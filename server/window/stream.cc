@@ -494,8 +494,23 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
   {
     std::unique_lock lock(mutex_);
     number = next_number_;
+    const std::uint64_t open_size = open_.size();
+    // Windows under way mean that the sorting threads are busy. The answer is widened by them in
+    // any case; where it may be by the open window too, it costs no sort of its own.
+    const auto without_open = [&](std::uint64_t missing) {
+      return missing > 0 && rule.tolerates && rule.tolerates(published_, 0, missing + open_size);
+    };
+    if (without_open(pending_keys_)) {
+      view.open = std::make_shared<const KeyBuffer<Key>>();
+      view.unseen = pending_keys_ + open_size;
+      view.summaries = published_;
+      return view;
+    }
     if (sorted_open_ && sorted_open_number_ == number && sorted_open_->size() == open_.size()) {
       view.open = sorted_open_;
+    } else if (rule.deadline == kAtOnceDeadline && open_size > kAtOnceKeys) {
+      return absl::DeadlineExceededError(Concat("stream \"", Printable(name()), "\": ", open_size,
+                                                " values were still to be sorted"));
     } else {
       copy = KeyBuffer<Key>(open_.size());
       if (!open_.empty()) {
@@ -511,7 +526,6 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
     const auto missing = [&] {
       return covered > published_.count ? covered - published_.count : 0;
     };
-    const std::uint64_t open_size = open_.size();
     const auto enough = [&] {
       return published_windows_ >= number ||
              (rule.tolerates && rule.tolerates(published_, open_size, missing()));
@@ -526,6 +540,11 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
       view.open = std::make_shared<const KeyBuffer<Key>>();
     } else {
       view.unseen = missing();
+      if (without_open(view.unseen)) {
+        copy = KeyBuffer<Key>();
+        view.open = std::make_shared<const KeyBuffer<Key>>();
+        view.unseen += open_size;
+      }
     }
     view.summaries = published_;
   }

@@ -95,13 +95,19 @@ struct StreamStats {
 };
 
 /// A consistent state of a stream: the summaries and, sorted, the values that are not in them yet.
-/// Covers a prefix of the stream, except for `unseen` values whose number alone is known.
+/// Covers a prefix of the stream, except for `unseen` values whose number alone is known: those of
+/// windows under way, and of the open window beside them, where the rule tolerates it.
 template <class Key>
 struct StreamView {
   SummarySnapshot<Key> summaries;
   std::shared_ptr<const KeyBuffer<Key>> open;  ///< ascending; never null
   std::uint64_t unseen = 0;
 };
+
+/// The deadline of a view that may neither wait nor sort more than kAtOnceKeys keys, which takes
+/// about as long as waking another thread up would.
+inline constexpr auto kAtOnceDeadline = std::chrono::steady_clock::time_point::min();
+inline constexpr std::size_t kAtOnceKeys = 1u << 14;
 
 /// How long a view may wait for windows under way, when it need not, and how it sorts its copy.
 template <class Key>

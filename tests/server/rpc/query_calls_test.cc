@@ -26,14 +26,20 @@ class QueryCallsTest : public testing::Test {
     query_ = v1::QueryService::NewStub(server_->channel);
   }
   grpc::Status Quantile(const std::string& stream, double phi = 0.5,
-                        system_clock::time_point deadline = system_clock::time_point::max()) {
+                        system_clock::time_point deadline = system_clock::time_point::max(),
+                        int phis = 1) {
     grpc::ClientContext context;
     if (deadline != system_clock::time_point::max()) context.set_deadline(deadline);
     v1::QuantilesRequest request;
     request.set_stream(stream);
-    request.add_phi(phi);
+    for (int i = 0; i < phis; ++i) request.add_phi(phi);
     v1::QuantilesResponse response;
     return query_->Quantiles(&context, request, &response);
+  }
+  // More than gRPC's thread answers by itself.
+  grpc::Status ManyQuantiles(const std::string& stream,
+                             system_clock::time_point deadline = system_clock::time_point::max()) {
+    return Quantile(stream, 0.5, deadline, 100);
   }
   static v1::WatchRequest WatchOf(const std::string& stream, double phi = 0.5) {
     v1::WatchRequest request;
@@ -99,19 +105,42 @@ TEST_F(QueryCallsTest, TooManyQueriesMayTryAgain) {
   MakeNumbers("s");
   server_->HoldQueries();
   ASSERT_TRUE(server_->executor.Post([] {}));  // the queue's only place
-  const grpc::Status status = Quantile("s");
+  const grpc::Status status = ManyQuantiles("s");
   EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE);
   EXPECT_EQ(RetrySeconds(status), 1u);
   EXPECT_EQ(server_->QueryErrors("quantiles", "UNAVAILABLE"), 1);
   server_->query_barrier.Open();
-  EXPECT_TRUE(WaitUntil([&] { return Quantile("s").ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return ManyQuantiles("s").ok(); }));
+}
+
+TEST_F(QueryCallsTest, AnAnswerOfMicrosecondsNeedsNoQueryThread) {
+  RpcOptions options{.hold_sorter = true};
+  options.pipeline.window_limits = {.min = 256, .max = 1 << 18};
+  Start(options);
+  MakeNumbers("s");
+  // One value more than gRPC's thread sorts by itself, in one open window.
+  const std::vector<double> many(kAtOnceKeys + 1, 1.0);
+  ASSERT_TRUE(server_->behind.pipeline.streams().Create("many", {}).ok());
+  for (int i = 0; i < 2; ++i) {  // the first batch ends before the window has grown
+    ASSERT_TRUE(server_->behind.Append<double>("many", ValueType::kFloat64, many).status.ok());
+  }
+  server_->HoldQueries();
+  EXPECT_TRUE(Quantile("s").ok());
+  EXPECT_EQ(Quantile("nowhere").error_code(), grpc::NOT_FOUND);
+  EXPECT_EQ(server_->QueriesTimed("quantiles"), 2u);
+  // What must wait or sort is left to a query thread; all of them are held.
+  const auto soon = [] { return system_clock::now() + milliseconds(50); };
+  EXPECT_EQ(Quantile("many", 0.5, soon()).error_code(), grpc::DEADLINE_EXCEEDED);
+  EXPECT_EQ(server_->queries.running(), 1u);
+  server_->query_barrier.Open();
+  EXPECT_TRUE(WaitUntil([&] { return server_->queries.running() == 0; }));
 }
 
 TEST_F(QueryCallsTest, ACallThatIsOverIsNotBegun) {
   Start();
   MakeNumbers("s");
   server_->HoldQueries();
-  const grpc::Status status = Quantile("s", 0.5, system_clock::now() + milliseconds(50));
+  const grpc::Status status = ManyQuantiles("s", system_clock::now() + milliseconds(50));
   EXPECT_EQ(status.error_code(), grpc::DEADLINE_EXCEEDED);
   EXPECT_EQ(server_->queries.running(), 1u);
   // The server's deadline is as much later as the request was under way.

@@ -42,6 +42,7 @@ class StreamViewTest : public testing::Test {
       rule.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
       bool told = false;
       rule.tolerates = [&](const SummarySnapshot<Key>&, std::uint64_t open, std::uint64_t unseen) {
+        if (open == 0) return unseen <= unseen_max;  // without the open window
         EXPECT_EQ(open, 1u);
         if (unseen > unseen_max && !std::exchange(told, true)) waits.set_value();
         return unseen <= unseen_max;
@@ -82,6 +83,64 @@ TEST_F(StreamViewTest, WaitsForAllWindowsWhereNoneMayBeMissing) {
   EXPECT_EQ(got->summaries.count, 3 * kWindow);
   EXPECT_EQ(got->unseen, 0u);
   EXPECT_EQ(got->open->size(), 1u);
+}
+
+TEST_F(StreamViewTest, SortsNoOpenWindowBesideWindowsUnderWayWhereItNeedNot) {
+  std::vector<Window> full = Fill();
+  ViewRule<Key> rule;
+  rule.deadline = std::chrono::steady_clock::time_point::min();
+  std::uint64_t unseen_max = 3 * kWindow + 1;
+  rule.tolerates = [&](const SummarySnapshot<Key>&, std::uint64_t, std::uint64_t unseen) {
+    return unseen <= unseen_max;
+  };
+  int sorts = 0;
+  rule.sort = [&](std::span<Key>) { ++sorts; };
+
+  const auto without = keyed().View(rule);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->unseen, 3 * kWindow + 1);
+  EXPECT_TRUE(without->open->empty());
+  EXPECT_EQ(sorts, 0);
+
+  --unseen_max;  // one value too many: the open window's must be seen
+  const auto with = keyed().View(rule);
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ(with->unseen, 3 * kWindow);
+  EXPECT_EQ(with->open->size(), 1u);
+  EXPECT_EQ(sorts, 1);
+
+  // Nothing under way: the open window is always seen, whatever the rule tolerates.
+  for (Window& window : full) stream_->Commit(std::move(window), [](std::uint64_t) {});
+  unseen_max = 1'000'000;
+  const auto all = keyed().View(rule);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->unseen, 0u);
+  EXPECT_EQ(all->open->size(), 1u);
+  EXPECT_EQ(all->summaries.count, 3 * kWindow);
+}
+
+TEST(StreamViewAtOnce, SortsFewKeysAndNoMore) {
+  StreamContext context;
+  context.window_limits = {.min = 2 * kAtOnceKeys, .max = 2 * kAtOnceKeys};
+  const StreamHandle stream = MakeStream("s", {.type = ValueType::kUint32}, context);
+  const auto& keyed = static_cast<const KeyedStream<Key>&>(*stream);
+  std::vector<Window> full;
+  std::vector<Key> values(kAtOnceKeys, 7);
+  ASSERT_TRUE(stream->AppendPacked(std::as_bytes(std::span(values)), 0, full).status.ok());
+  ViewRule<Key> at_once;
+  at_once.deadline = kAtOnceDeadline;
+  EXPECT_TRUE(keyed.View(at_once).ok());
+
+  values.resize(1);
+  ASSERT_TRUE(stream->AppendPacked(std::as_bytes(std::span(values)), 0, full).status.ok());
+  const auto refused = keyed.View(at_once);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(refused.status().message(), "stream \"s\": 16385 values were still to be sorted");
+
+  ViewRule<Key> patient;
+  patient.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  ASSERT_TRUE(keyed.View(patient).ok());
+  EXPECT_TRUE(keyed.View(at_once).ok()) << "what was sorted once is at hand";
 }
 
 TEST_F(StreamViewTest, SaysHowManyValuesWereMissingAtTheDeadline) {
