@@ -76,7 +76,9 @@ constexpr std::array kSettings = {
             "threads that read sockets; 0: one a core, at most 4", 0, 256},
     Setting{"ingest", "max_pending_keys", "max-pending-keys",
             TIDEMARK_FIELD(ingest.max_pending_keys),
-            "keys waiting for a sorter before senders wait", 1 << 10, kGiB},
+            "keys waiting for a sorter before senders wait; 0: two windows of the largest size "
+            "for each sort worker",
+            0, kGiB},
     Setting{"ingest", "udp_receive_buffer_bytes", "udp-receive-buffer-bytes",
             TIDEMARK_FIELD(ingest.udp_receive_buffer_bytes), "asked of the kernel for StatsD",
             4 * kKiB, kGiB},

@@ -6,7 +6,7 @@ namespace tidemark::server {
 
 void FlowGate::Leave(std::uint64_t keys) {
   const std::uint64_t left = keys_.fetch_sub(keys) - keys;
-  if (left <= limit_ / 2 && anyone_waits_.load()) Ring();
+  if (left <= ready_ && anyone_waits_.load()) Ring();
 }
 
 void FlowGate::WhenReady(std::function<void()> resume) {
@@ -16,7 +16,7 @@ void FlowGate::WhenReady(std::function<void()> resume) {
     anyone_waits_.store(true);
   }
   // The level may have fallen between the caller's look and the lines above; Leave then saw nobody.
-  if (keys_.load() <= limit_ / 2 || closed_.load()) Ring();
+  if (keys_.load() <= ready_ || closed_.load()) Ring();
 }
 
 void FlowGate::Close() {

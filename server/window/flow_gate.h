@@ -14,7 +14,8 @@ namespace tidemark::server {
 /// Thread: any. Callbacks run on the thread that made room, with no lock held.
 class FlowGate {
  public:
-  explicit FlowGate(std::uint64_t limit_keys) : limit_(limit_keys) {}
+  explicit FlowGate(std::uint64_t limit_keys)
+      : limit_(limit_keys), ready_(limit_keys - limit_keys / 4) {}
 
   std::uint64_t limit() const { return limit_; }
   std::uint64_t keys() const { return keys_.load(std::memory_order_relaxed); }
@@ -23,8 +24,10 @@ class FlowGate {
   void Enter(std::uint64_t keys) { keys_.fetch_add(keys, std::memory_order_relaxed); }
   void Leave(std::uint64_t keys);
 
-  /// Calls `resume` once: at once if there is room, else when the level has fallen to half the
-  /// limit (so that a source does not wake for one window), or at Close.
+  /// Calls `resume` once: at once if there is room, else when the level has fallen to three
+  /// quarters of the limit, or at Close. With the default limit and two sort workers a quarter is
+  /// one window of the largest size. Half the limit would let the sorters run dry before a source
+  /// has filled the next window; at the limit itself a source would wake for next to nothing.
   void WhenReady(std::function<void()> resume);
 
   /// From now on nothing is saturated and everyone who waits is called.
@@ -34,6 +37,7 @@ class FlowGate {
   void Ring();
 
   const std::uint64_t limit_;
+  const std::uint64_t ready_;
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<bool> closed_{false};
   std::atomic<bool> anyone_waits_{false};

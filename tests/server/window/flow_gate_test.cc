@@ -10,19 +10,19 @@
 namespace tidemark::server {
 namespace {
 
-TEST(FlowGate, SaturatesAtTheLimitAndRingsAtHalf) {
+TEST(FlowGate, SaturatesAtTheLimitAndRingsAtThreeQuarters) {
   FlowGate gate(100);
   EXPECT_FALSE(gate.saturated());
   gate.Enter(100);
   EXPECT_TRUE(gate.saturated());
   int rung = 0;
   gate.WhenReady([&] { ++rung; });
-  gate.Leave(40);
+  gate.Leave(24);
   EXPECT_FALSE(gate.saturated());
   EXPECT_EQ(rung, 0);
-  gate.Leave(10);
+  gate.Leave(1);
   EXPECT_EQ(rung, 1);
-  gate.Leave(50);
+  gate.Leave(75);
   EXPECT_EQ(rung, 1) << "once";
 }
 
