@@ -277,7 +277,8 @@ int Command::Create() {
     throw client::Error(
         client::Code::kFailedPrecondition,
         "\"" + options_.stream + "\" is a string stream, the daemon's default, of epsilon " +
-            ShowNumber(made.config.epsilon()) + ": --epsilon needs --type string there");
+            ShowNumber(made.config.epsilon()) +
+            ": --epsilon needs --type string there. The stream exists now; delete it first");
   }
   return Print(made);
 }

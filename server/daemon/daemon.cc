@@ -59,10 +59,7 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
   options.item_bytes_max = config.limits.max_item_bytes;
   options.text_bytes_max = config.limits.max_text_bytes;
   options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
-  options.pending_keys_max =
-      config.ingest.max_pending_keys != 0
-          ? config.ingest.max_pending_keys
-          : 2 * config.window.max_capacity * static_cast<std::uint64_t>(options.sort_workers);
+  options.pending_keys_max = config.ingest.max_pending_keys;
   return options;
 }
 

@@ -1,5 +1,6 @@
 #include "server/pipeline/pipeline.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/window/concat.h"
@@ -8,6 +9,13 @@ namespace tidemark::server {
 namespace {
 
 constexpr std::string_view kSortQueue = "sort_keys";
+
+std::uint64_t PendingKeysMax(const PipelineOptions& options, const sort::SorterReport& report) {
+  if (options.pending_keys_max != 0) return options.pending_keys_max;
+  const bool gl = report.active.starts_with("gl-");
+  const auto at_once = static_cast<std::uint64_t>(options.sort_workers);
+  return 2 * options.window_limits.max * std::max<std::uint64_t>(at_once, gl ? sort::kChannels : 1);
+}
 
 }  // namespace
 
@@ -23,7 +31,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
                      metrics.merge_seconds().Observe(took.count());
                    }},
       registry_(options.stream_defaults, options.registry_limits, context_),
-      gate_(options.pending_keys_max),
+      gate_(PendingKeysMax(options, sorter.report)),
       report_(std::move(sorter.report)),
       sorter_(std::move(sorter.sorter)),
       // Measured no further: the sorters of the factory do not throw, and any other runs on it at
@@ -32,7 +40,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       stage_(
           SortStageOptions{.workers = options.sort_workers}, *sorter_, *fallback_, metrics,
           [this](std::uint64_t weight) { gate_.Leave(weight); }, std::move(on_sorter_error)) {
-  metrics_.QueueLimit(kSortQueue).Set(static_cast<double>(options.pending_keys_max));
+  metrics_.QueueLimit(kSortQueue).Set(static_cast<double>(gate_.limit()));
   metrics_.dictionary_limit_bytes().Set(static_cast<double>(options.text_bytes_max));
   TellSorter();
 }

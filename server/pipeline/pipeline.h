@@ -25,9 +25,9 @@ struct PipelineOptions {
   std::size_t text_bytes_max = std::size_t{256} << 20;
   int sort_workers = 1;
   /// Keys in windows that are full and not summarized (see Window::weight for their text): sources
-  /// pause above it. Four windows of 2^18
-  /// keep two workers busy; more only makes answers wait longer.
-  std::uint64_t pending_keys_max = std::uint64_t{1} << 20;
+  /// pause above it. 0: two windows of the largest size for each sort worker, or two requests of a
+  /// GL sorter. That keeps them busy; more only makes answers wait longer.
+  std::uint64_t pending_keys_max = 0;
 };
 
 /// The sorter that sorts now; changes when a GPU fails.

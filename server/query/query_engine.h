@@ -73,9 +73,10 @@ struct ItemsAnswer {
   std::vector<ItemRow> rows;
 };
 
-/// Thread: any. Every call may wait, up to `deadline`, for windows of the stream that are being
-/// sorted. Errors of all: NOT_FOUND, INVALID_ARGUMENT (naming the argument), FAILED_PRECONDITION
-/// (quantiles of a string stream), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the answer is too large).
+/// Thread: any. Every call may wait, up to `deadline` (not with kAtOnce), for windows of the stream
+/// that are being sorted. Errors of all: NOT_FOUND, INVALID_ARGUMENT (naming the argument),
+/// FAILED_PRECONDITION (quantiles of a string stream), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the
+/// answer is too large).
 class QueryEngine {
  public:
   using Deadline = std::chrono::steady_clock::time_point;

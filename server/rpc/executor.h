@@ -1,4 +1,5 @@
-// A few threads that compute answers, so that gRPC's own threads never wait for a window or a sort.
+// A few threads that compute answers, so that gRPC's own threads never wait for a window or sort
+// more than a few keys.
 #ifndef TIDEMARK_SERVER_RPC_EXECUTOR_H_
 #define TIDEMARK_SERVER_RPC_EXECUTOR_H_
 

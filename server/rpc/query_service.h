@@ -15,7 +15,8 @@
 
 namespace tidemark::server {
 
-/// Answers are computed on the executor; a full executor answers UNAVAILABLE with RetryInfo. A
+/// Answers are computed on the executor, brief ones where they are read if they need neither wait
+/// nor sort more than kAtOnceKeys keys; a full executor answers UNAVAILABLE with RetryInfo. A
 /// call's deadline is honoured: work for a call that is over is not begun, and waiting ends with
 /// it. An answer takes at most QueryEngine::kAnswerBytesMax, or is RESOURCE_EXHAUSTED.
 class QueryServiceImpl final : public v1::QueryService::WithRawCallbackMethod_Quantiles<

@@ -305,21 +305,31 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   return result;
 }
 
+// A batch takes this share of the text budget without a look at its items. More of it, for items
+// that are known or come several times, would keep room from the other streams' batches.
+constexpr std::size_t kTextShareUnseen = 64;
+
 // Takes room for the items' text from the budget of all streams: how much was taken. `most` is what
-// they need if none of them is known. Without enough room for that, they are looked up.
+// they need if all of them are new and different. Without enough room for that, they are looked up.
 template <class Key>
 absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::string_view> items,
                                                        std::size_t most) {
-  if (context_.text.TryTake(most)) return most;
+  if (most <= context_.text.limit() / kTextShareUnseen && context_.text.TryTake(most)) return most;
+  const auto needed_now = [&] {
+    std::vector<std::string_view> fresh;
+    for (const std::string_view item : items) {
+      if (!dictionary_->Find(item)) fresh.push_back(item);
+    }
+    std::sort(fresh.begin(), fresh.end());
+    fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+    std::size_t bytes = 0;
+    for (const std::string_view item : fresh) bytes += Dictionary::EntryBytes(item);
+    return bytes;
+  };
+  std::size_t needed = needed_now();
+  if (context_.text.TryTake(needed)) return needed;
   ForgetItems();
-  std::vector<std::string_view> fresh;
-  for (const std::string_view item : items) {
-    if (!dictionary_->Find(item)) fresh.push_back(item);
-  }
-  std::sort(fresh.begin(), fresh.end());
-  fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
-  std::size_t needed = 0;
-  for (const std::string_view item : fresh) needed += Dictionary::EntryBytes(item);
+  needed = needed_now();
   if (context_.text.TryTake(needed)) return needed;
   return WithRefusal(absl::ResourceExhaustedError(Concat(
                          "stream \"", Printable(name()), "\": the batch's new items need ", needed,
@@ -530,7 +540,8 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
       return published_windows_ >= number ||
              (rule.tolerates && rule.tolerates(published_, open_size, missing()));
     };
-    if (!enough() && !window_published_.wait_until(lock, rule.deadline, enough)) {
+    const bool at_once = rule.deadline == kAtOnceDeadline;
+    if (!enough() && (at_once || !window_published_.wait_until(lock, rule.deadline, enough))) {
       return absl::DeadlineExceededError(
           Concat("stream \"", Printable(name()), "\": ", missing(),
                  " values were still waiting to be sorted when the deadline passed"));
