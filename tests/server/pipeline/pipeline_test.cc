@@ -325,6 +325,26 @@ TEST(Pipeline, BackpressureHoldsTheLevelNearTheLimit) {
   EXPECT_EQ(stream->Stats().count, 500u << 12);
 }
 
+TEST(Pipeline, HasTwoWindowsUnderWayForEachWorkerOrTwoRequestsOfAGlSorter) {
+  constexpr std::uint32_t kWindow = 1 << 10;
+  const auto limit = [&](const std::string& active, int workers, std::uint64_t set) {
+    FakeSorter* fake = nullptr;
+    sort::SorterSelection selection = Fake(&fake);
+    selection.report.active = active;
+    Metrics metrics("test");
+    const Pipeline pipeline({.window_limits = {.min = 256, .max = kWindow},
+                             .sort_workers = workers,
+                             .pending_keys_max = set},
+                            std::move(selection), metrics, [](const std::string&) {});
+    return metrics.QueueLimit("sort_keys").Value();
+  };
+  EXPECT_EQ(limit("cpu", 1, 0), 2 * kWindow);
+  EXPECT_EQ(limit("cpu", 3, 0), 6 * kWindow);
+  EXPECT_EQ(limit("gl-bitonic", 1, 0), 8 * kWindow);
+  EXPECT_EQ(limit("gl-bitonic", 5, 0), 10 * kWindow);
+  EXPECT_EQ(limit("gl-bitonic", 5, 77), 77);
+}
+
 TEST(Pipeline, StopSummarizesWhatIsQueuedAndReleasesSources) {
   PipelineOptions options;
   options.pending_keys_max = 1;
