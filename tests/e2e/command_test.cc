@@ -143,7 +143,7 @@ TEST(CommandOfADaemonOfStrings, EpsilonWithoutATypeIsRefused) {
   EXPECT_EQ(
       made.err,
       "tidemark: \"w\" is a string stream, the daemon's default, of epsilon 0.0001: --epsilon "
-      "needs --type string there (FAILED_PRECONDITION)\n");
+      "needs --type string there. The stream exists now; delete it first (FAILED_PRECONDITION)\n");
   EXPECT_EQ(RunTidemark(daemon, {"create", "v"}).status, 0);
 }
 
