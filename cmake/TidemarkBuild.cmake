@@ -70,4 +70,9 @@ function(tidemark_test name)
     set(ARG_TIMEOUT 300)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(TIDEMARK_SANITIZE MATCHES "thread")
+    set_tests_properties(
+      ${name} PROPERTIES ENVIRONMENT
+                         "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan_suppressions.txt")
+  endif()
 endfunction()
