@@ -78,8 +78,8 @@ struct Config {
     std::uint64_t io_threads = 0;
     /// Keys of full windows that may wait for a sorter, or be sorted, before sources are told to
     /// stop reading; eight bytes of strings' text count as one more key. 0: two windows of the
-    /// largest size for each sort worker. Twice as many bring no more values in and make queries of
-    /// a busy stream wait longer.
+    /// largest size for each sort worker, eight for a GL sorter if that is more. Twice as many
+    /// bring no more values in (two workers) and make queries of a busy stream wait longer.
     std::uint64_t max_pending_keys = 0;
     /// Asked of the kernel for the StatsD socket. 32 MiB held 10 million lines/s without loss where
     /// the default of 208 KiB lost more than half.

@@ -74,11 +74,17 @@ constexpr std::array kSettings = {
             "keys of a busy stream's window", 16, 1 << 20, true},
     Setting{"ingest", "io_threads", "io-threads", TIDEMARK_FIELD(ingest.io_threads),
             "threads that read sockets; 0: one a core, at most 4", 0, 256},
-    Setting{"ingest", "max_pending_keys", "max-pending-keys",
+    Setting{"ingest",
+            "max_pending_keys",
+            "max-pending-keys",
             TIDEMARK_FIELD(ingest.max_pending_keys),
             "keys waiting for a sorter before senders wait; 0: two windows of the largest size "
-            "for each sort worker",
-            0, kGiB},
+            "for each sort worker, eight for a GL sorter if that is more",
+            1 << 10,
+            kGiB,
+            false,
+            {},
+            true},
     Setting{"ingest", "udp_receive_buffer_bytes", "udp-receive-buffer-bytes",
             TIDEMARK_FIELD(ingest.udp_receive_buffer_bytes), "asked of the kernel for StatsD",
             4 * kKiB, kGiB},
@@ -128,12 +134,17 @@ std::string AssignTo(const Setting&, bool* field, const Scalar& value) {
 
 std::string AssignTo(const Setting& setting, std::uint64_t* field, const Scalar& value) {
   const auto* v = std::get_if<std::int64_t>(&value);
-  const std::string what = fmt::format(
-      "{}{} to {}", setting.power_of_two ? "a power of two from " : "a whole number from ",
-      static_cast<std::uint64_t>(setting.min), static_cast<std::uint64_t>(setting.max));
-  if (v == nullptr || *v < 0 || static_cast<double>(*v) < setting.min ||
-      static_cast<double>(*v) > setting.max ||
-      (setting.power_of_two && !std::has_single_bit(static_cast<std::uint64_t>(*v)))) {
+  const std::string what =
+      fmt::format("{}{}{} to {}", setting.or_zero ? "0 or " : "",
+                  setting.power_of_two ? "a power of two from " : "a whole number from ",
+                  static_cast<std::uint64_t>(setting.min), static_cast<std::uint64_t>(setting.max));
+  const auto fits = [&](std::int64_t number) {
+    if (setting.or_zero && number == 0) return true;
+    const auto as_double = static_cast<double>(number);
+    return number >= 0 && as_double >= setting.min && as_double <= setting.max &&
+           (!setting.power_of_two || std::has_single_bit(static_cast<std::uint64_t>(number)));
+  };
+  if (v == nullptr || !fits(*v)) {
     return Expected(what, value);
   }
   *field = static_cast<std::uint64_t>(*v);

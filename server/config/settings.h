@@ -31,6 +31,8 @@ struct Setting {
   bool power_of_two = false;
   /// Separated by blanks; empty: any text.
   std::string_view choices = {};
+  /// Whole numbers: 0 is taken as well, for "automatic".
+  bool or_zero = false;
 
   /// "limits.max_streams"
   std::string Name() const;

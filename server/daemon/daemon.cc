@@ -109,12 +109,12 @@ struct Daemon::Parts {
       : config(config_in),
         source(std::move(source_in)),
         metrics(TIDEMARK_VERSION),
+        pipeline(PipelineOptionsOf(config), SorterOf(config, metrics), metrics, LogSorterError),
         io(static_cast<int>(
                config.ingest.io_threads != 0
                    ? config.ingest.io_threads
                    : std::min<std::uint64_t>(kIoThreadsMax, static_cast<std::uint64_t>(Cores()))),
-           "ingest"),
-        pipeline(PipelineOptionsOf(config), SorterOf(config, metrics), metrics, LogSorterError) {}
+           "ingest") {}
 
   absl::Status StartServers();
   void FillInfo(v1::GetInfoResponse& info) const;
@@ -132,8 +132,8 @@ struct Daemon::Parts {
 
   // In the order in which they depend on one another: destruction runs upwards.
   Metrics metrics;
-  IoThreads io;
   Pipeline pipeline;
+  IoThreads io;  // after the pipeline: handlers left in it hold streams when it is destroyed
   std::optional<GrpcFront> grpc;
   std::optional<TcpServer> tcp;
   std::optional<StatsdServer> statsd;

@@ -449,18 +449,6 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
       view.summaries = published_;
       return view;
     }
-    if (sorted_open_ && sorted_open_number_ == number && sorted_open_->size() == open_.size()) {
-      view.open = sorted_open_;
-    } else if (rule.deadline == kAtOnceDeadline && open_size > kAtOnceKeys) {
-      return absl::DeadlineExceededError(Concat("stream \"", Printable(name()), "\": ", open_size,
-                                                " values were still to be sorted"));
-    } else {
-      copy = KeyBuffer<Key>(open_.size());
-      if (!open_.empty()) {
-        std::memcpy(copy.tail(), open_.keys().data(), open_.size() * sizeof(Key));
-        copy.Extend(open_.size());
-      }
-    }
     // Everything accepted so far is published, in windows below `number`, or in the copy. Waits
     // until the windows are published, or those that are not are few enough for the rule. If later
     // windows are published meanwhile they hold the copy's values too, and the copy is dropped:
@@ -473,12 +461,26 @@ absl::StatusOr<StreamView<Key>> KeyedStream<Key>::View(const ViewRule<Key>& rule
       return published_windows_ >= number ||
              (rule.tolerates && rule.tolerates(published_, open_size, missing()));
     };
-    const bool at_once = rule.deadline == kAtOnceDeadline;
-    if (!enough() && (at_once || !window_published_.wait_until(lock, rule.deadline, enough))) {
+    const auto overdue = [&] {
       return absl::DeadlineExceededError(
           Concat("stream \"", Printable(name()), "\": ", missing(),
                  " values were still waiting to be sorted when the deadline passed"));
+    };
+    const bool at_once = rule.deadline == kAtOnceDeadline;
+    if (at_once && !enough()) return overdue();
+    if (sorted_open_ && sorted_open_number_ == number && sorted_open_->size() == open_.size()) {
+      view.open = sorted_open_;
+    } else if (at_once && open_size > kAtOnceKeys) {
+      return absl::DeadlineExceededError(Concat("stream \"", Printable(name()), "\": ", open_size,
+                                                " values were still to be sorted"));
+    } else {
+      copy = KeyBuffer<Key>(open_.size());
+      if (!open_.empty()) {
+        std::memcpy(copy.tail(), open_.keys().data(), open_.size() * sizeof(Key));
+        copy.Extend(open_.size());
+      }
     }
+    if (!enough() && !window_published_.wait_until(lock, rule.deadline, enough)) return overdue();
     if (published_windows_ > number) {
       copy = KeyBuffer<Key>();
       view.open = std::make_shared<const KeyBuffer<Key>>();

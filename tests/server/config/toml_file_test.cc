@@ -71,6 +71,8 @@ TEST(TomlFile, FaultsNameTheirPlaceAndWhatWasExpected) {
        "t.toml:2:8: listen.grpc: expected \"HOST:PORT\" or \"off\", not 7070"},
       {"[listen]\ngrpc = 'x'", "listen.grpc: expected HOST:PORT, not \"x\": there is no port"},
       {"[limits]\nmax_streams = 0", "expected a whole number from 1 to 10000000, not 0"},
+      {"[ingest]\nmax_pending_keys = 1",
+       "expected 0 or a whole number from 1024 to 1073741824, not 1"},
       {"[limits]\nmax_streams = -1", "expected a whole number from 1 to 10000000, not -1"},
       {"[limits]\nmax_streams = 10000001", "not 10000001"},
       {"[limits]\nmax_streams = 1.5", "expected a whole number from 1 to 10000000, not 1.5"},
