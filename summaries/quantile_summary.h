@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "summaries/quantile_rule.h"
+#include "summaries/ranked_samples.h"
 
 namespace tidemark {
 
@@ -45,13 +46,16 @@ struct SampleBucket {
   std::span<const Key> samples() const { return {keys.get(), shape.samples}; }
 };
 
-/// What a summary held at one moment. Copying it copies O(log n) pointers. Any thread may read it.
+/// What a summary held at one moment, as parts that stand for disjoint sets of its values, in any
+/// number of either kind. Copying it copies their pointers, O(log n) of them. Any thread may read
+/// it.
 template <class Key>
 struct QuantileSnapshot {
   double epsilon = 0;
-  std::uint64_t count = 0;
-  Key min = 0;                             ///< the smallest value, if count > 0
-  std::vector<SampleBucket<Key>> buckets;  ///< counts are distinct powers of two, descending
+  std::uint64_t count = 0;  ///< of all parts together
+  Key min = 0;              ///< the smallest value that the buckets stand for, if there are any
+  std::vector<SampleBucket<Key>> buckets;
+  std::vector<std::shared_ptr<const RankedSamples<Key>>> ranked{};  ///< none is null
 };
 
 /// Thread: one writer. Snapshot() must not run at the same time as a writing method (it is short:

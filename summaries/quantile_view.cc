@@ -1,7 +1,6 @@
 #include "summaries/quantile_view.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <numeric>
 #include <stdexcept>
@@ -12,9 +11,6 @@
 
 namespace tidemark {
 namespace {
-
-// Buckets have distinct sizes 2^0 … 2^62; the open window and the minimum come on top.
-constexpr std::size_t kPartsMax = 65;
 
 /// The first index in [begin, end) whose key is not below v. (With a conditional move forced
 /// instead of the branch that GCC 12 makes, a quantile took 2.8 instead of 1.9 us: speculation
@@ -41,30 +37,43 @@ template <class Key>
 QuantileView<Key>::QuantileView(QuantileSnapshot<Key> snapshot, std::span<const Key> open_sorted,
                                 std::uint64_t unseen, std::optional<double> epsilon)
     : snapshot_(std::move(snapshot)),
-      open_(open_sorted.size()),
       unseen_(unseen),
-      n_(snapshot_.count + open_ + unseen),
-      width_(unseen),
+      n_(snapshot_.count + open_sorted.size() + unseen),
       epsilon_(epsilon.value_or(snapshot_.epsilon)) {
-  parts_.reserve(snapshot_.buckets.size() + 2);
+  parts_.reserve(snapshot_.buckets.size() + snapshot_.ranked.size() + 2);
   for (const auto& bucket : snapshot_.buckets) {
     parts_.push_back({bucket.keys.get(), bucket.shape.samples, bucket.shape});
-    width_ += bucket.shape.weight - 1 + bucket.shape.slack;
   }
   bucket_parts_ = parts_.size();
-  if (open_ > 0) parts_.push_back({open_sorted.data(), open_, {1, open_, 0}});
-  if (snapshot_.count > 0) {
+  for (const auto& ranked : snapshot_.ranked) {
+    if (ranked->count > 0) {
+      parts_.push_back({ranked->keys.data(), ranked->keys.size(), {}, ranked.get()});
+    }
+  }
+  if (!open_sorted.empty()) {
+    parts_.push_back({open_sorted.data(), open_sorted.size(), {1, open_sorted.size(), 0}});
+  }
+  counted_parts_ = parts_.size();
+  if (bucket_parts_ > 0) {
     min_ = std::make_shared<const Key>(snapshot_.min);
     parts_.push_back({min_.get(), 1, {1, 0, 0}});
   }
-  assert(parts_.size() <= kPartsMax);
+  assert(std::accumulate(parts_.begin(), parts_.end(), unseen,
+                         [](std::uint64_t sum, const Part& part) { return sum + part.count(); }) ==
+         n_);
+}
+
+template <class Key>
+std::uint64_t QuantileView<Key>::Width() const {
+  std::uint64_t width = unseen_;
+  for (std::size_t i = 0; i < counted_parts_; ++i) width += parts_[i].Width();
+  return width;
 }
 
 template <class Key>
 std::uint64_t QuantileView<Key>::worst_gap() const {
-  // As in quantile_rule.h with G = 1 + width: e >= width / 2 is enough between neighbours, and
-  // e >= unseen at the ends, where the rank of the minimum is known up to the unseen values alone.
-  return std::max(unseen_, width_ / 2 + width_ % 2);
+  const std::uint64_t width = Width();
+  return std::max(unseen_, width / 2 + width % 2);
 }
 
 template <class Key>
@@ -74,40 +83,43 @@ bool QuantileView<Key>::WithinEpsilon() const {
 
 // At least so many of the part's values come no later than its `samples`-th sample.
 template <class Key>
-std::uint64_t QuantileView<Key>::Low(const Part& part, std::size_t samples) {
-  return samples * part.shape.weight;
+std::uint64_t QuantileView<Key>::Part::Low(std::size_t samples) const {
+  return ranked != nullptr ? ranked->Low(samples) : samples * shape.weight;
 }
 
 // At most so many of the part's values come before its sample number `samples` + 1. The last sample
 // is the maximum, so that one of the values comes behind unless all samples are counted.
 template <class Key>
-std::uint64_t QuantileView<Key>::High(const Part& part, std::size_t samples) {
-  const std::uint64_t count = part.shape.count();
-  if (samples == part.size) return count;
-  return std::min((samples + 1) * part.shape.weight + part.shape.slack - 1, count - 1);
+std::uint64_t QuantileView<Key>::Part::High(std::size_t samples) const {
+  if (ranked != nullptr) return ranked->High(samples);
+  if (samples == size) return shape.count();
+  return std::min((samples + 1) * shape.weight + shape.slack - 1, shape.count() - 1);
 }
 
 template <class Key>
-RankBounds QuantileView<Key>::BoundsAt(Key v, std::span<const Place> places) const {
+std::uint64_t QuantileView<Key>::Part::Width() const {
+  return ranked != nullptr ? ranked->Width() : shape.weight - 1 + shape.slack;
+}
+
+template <class Key>
+template <class PlaceOf>
+RankBounds QuantileView<Key>::BoundsAt(Key v, PlaceOf place) const {
   RankBounds bounds;
-  for (std::size_t i = 0; i < bucket_parts_; ++i) {
-    bounds.less_low += Low(parts_[i], places[i].less);
-    bounds.less_high += High(parts_[i], places[i].less);
-    bounds.at_most_low += Low(parts_[i], places[i].at_most);
-    bounds.at_most_high += High(parts_[i], places[i].at_most);
-  }
-  if (snapshot_.count > 0) {
+  const auto add = [&](std::size_t i) {
+    const Place at = place(i);
+    bounds.less_low += parts_[i].Low(at.less);
+    bounds.less_high += parts_[i].High(at.less);
+    bounds.at_most_low += parts_[i].Low(at.at_most);
+    bounds.at_most_high += parts_[i].High(at.at_most);
+  };
+  for (std::size_t i = 0; i < bucket_parts_; ++i) add(i);
+  if (bucket_parts_ > 0) {
     if (v <= snapshot_.min) bounds.less_low = bounds.less_high = 0;
     if (v < snapshot_.min) bounds.at_most_low = bounds.at_most_high = 0;
     if (v > snapshot_.min) bounds.less_low = std::max<std::uint64_t>(bounds.less_low, 1);
     if (v >= snapshot_.min) bounds.at_most_low = std::max<std::uint64_t>(bounds.at_most_low, 1);
   }
-  if (open_ > 0) {
-    bounds.less_low += places[bucket_parts_].less;
-    bounds.less_high += places[bucket_parts_].less;
-    bounds.at_most_low += places[bucket_parts_].at_most;
-    bounds.at_most_high += places[bucket_parts_].at_most;
-  }
+  for (std::size_t i = bucket_parts_; i < counted_parts_; ++i) add(i);
   bounds.less_high += unseen_;
   bounds.at_most_high += unseen_;
   return bounds;
@@ -136,24 +148,22 @@ typename QuantileView<Key>::Place QuantileView<Key>::Find(const Part& part, Key 
 
 template <class Key>
 RankBounds QuantileView<Key>::Bounds(Key v) const {
-  std::array<Place, kPartsMax> places;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    places[i] = Find(parts_[i], v, {0, parts_[i].size});
-  }
-  return BoundsAt(v, {places.data(), parts_.size()});
+  return BoundsAt(v, [&](std::size_t i) { return Find(parts_[i], v, {0, parts_[i].size}); });
 }
 
 // A key such that at least a quarter of the undecided samples lie at or below it and at least a
 // quarter at or above it: the median of the ranges' medians, weighted by the ranges' lengths.
 template <class Key>
-Key QuantileView<Key>::Pivot(std::span<const Range> ranges) const {
-  std::array<std::pair<Key, std::size_t>, kPartsMax> medians;
-  std::size_t used = 0, total = 0;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const std::size_t length = ranges[i].end - ranges[i].begin;
+Key QuantileView<Key>::Pivot(Search& search) const {
+  auto& medians = search.medians;
+  medians.clear();
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < search.ranges.size(); ++i) {
+    const std::size_t length = search.ranges[i].end - search.ranges[i].begin;
     if (length == 0) continue;
-    const Key median = parts_[i].keys[ranges[i].begin + length / 2];
-    std::size_t at = used++;
+    const Key median = parts_[i].keys[search.ranges[i].begin + length / 2];
+    std::size_t at = medians.size();
+    medians.emplace_back();
     for (; at > 0 && medians[at - 1].first > median; --at) medians[at] = medians[at - 1];
     medians[at] = {median, length};
     total += length;
@@ -170,8 +180,7 @@ Key QuantileView<Key>::Pivot(std::span<const Range> ranges) const {
 // the range of candidates of which it is not known yet; a pivot decides its own and all on one side
 // of it.
 template <class Key>
-QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, std::vector<Range>& ranges,
-                                              Candidate& below) const {
+QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, Search& search) const {
   const auto certify = [target](const Candidate& candidate) {
     const RankBounds& b = candidate.bounds;
     QuantileAnswer<Key> answer;
@@ -189,18 +198,18 @@ QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, std::vector<
                     answer.rank_high > target ? answer.rank_high - target : 0);
   };
 
-  std::array<Place, kPartsMax> places;
+  auto& [ranges, places, medians, below] = search;
   Candidate above;
   for (std::size_t i = 0; i < parts_.size(); ++i) ranges[i].end = parts_[i].size;
   while (std::any_of(ranges.begin(), ranges.end(),
                      [](const Range& range) { return range.begin < range.end; })) {
     Candidate candidate;
     candidate.found = true;
-    candidate.value = Pivot(ranges);
+    candidate.value = Pivot(search);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       places[i] = Find(parts_[i], candidate.value, ranges[i]);
     }
-    candidate.bounds = BoundsAt(candidate.value, {places.data(), parts_.size()});
+    candidate.bounds = BoundsAt(candidate.value, [&](std::size_t i) { return search.places[i]; });
     const QuantileAnswer<Key> answer = certify(candidate);
     // The sum fits: both are at most n < 2^63.
     const bool is_below = answer.rank_low + answer.rank_high <= 2 * target;
@@ -250,9 +259,8 @@ std::vector<QuantileAnswer<Key>> QuantileView<Key>::Quantiles(std::span<const do
     return std::pair(phis[a], a) < std::pair(phis[b], b);
   });
   // What lies below one target lies below every greater one: low + high - 2t falls as t grows.
-  std::vector<Range> ranges(parts_.size(), Range{0, 0});
-  Candidate below;
-  for (const std::size_t i : order) answers[i] = Select(TargetRank(phis[i], n_), ranges, below);
+  Search search(parts_.size());
+  for (const std::size_t i : order) answers[i] = Select(TargetRank(phis[i], n_), search);
   return answers;
 }
 
@@ -285,9 +293,8 @@ std::vector<CountBounds> QuantileView<Key>::CountsBetween(
   // From before the first value to behind the last, each part on its own: of a part's values
   // between two bounds there are at least (surely <= upper) - (possibly <= lower), and at least one
   // if a sample lies between them; at most (possibly <= upper) - (surely <= lower).
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
+  for (std::size_t i = 0; i < counted_parts_; ++i) {
     const Part& part = parts_[i];
-    if (part.shape.count() == 0) continue;
     std::size_t samples = 0;          // at or below the bound before
     std::uint64_t low = 0, high = 0;  // bounds of the number of values there
     for (std::size_t j = 0; j < counts.size(); ++j) {
@@ -296,8 +303,8 @@ std::vector<CountBounds> QuantileView<Key>::CountsBetween(
           last ? part.size : Find(part, ascending_bounds[j], {samples, part.size}).at_most;
       const std::size_t next_samples = std::max(samples, next);
       const bool below_all = i < bucket_parts_ && !last && ascending_bounds[j] < snapshot_.min;
-      const std::uint64_t next_low = Low(part, next_samples);
-      const std::uint64_t next_high = below_all ? 0 : High(part, next_samples);
+      const std::uint64_t next_low = part.Low(next_samples);
+      const std::uint64_t next_high = below_all ? 0 : part.High(next_samples);
       const std::uint64_t sure = next_low > high ? next_low - high : 0;
       counts[j].low += std::max<std::uint64_t>(sure, next_samples > samples ? 1 : 0);
       counts[j].high += next_high - low;

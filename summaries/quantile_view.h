@@ -1,18 +1,28 @@
 // Quantiles, ranks and histograms of a stream at one moment, each with its certificate: the answer
 // side of QuantileSummary.
 //
-// A view covers n values: those of a summary's snapshot, those of the open window (sorted, known
-// exactly), and `unseen` ones that are known to exist but whose values are not at hand (windows
-// being sorted). Lower bounds take the unseen ones to lie above whatever is asked, upper bounds
-// below.
+// A view covers n values: those of a summary's snapshot, part by part (buckets of samples whose
+// ranks are an affine function of the position, and samples that carry their rank bounds), those of
+// the open window (sorted, known exactly), and `unseen` ones that are known to exist but whose
+// values are not at hand (windows being sorted). Lower bounds take the unseen ones to lie above
+// whatever is asked, upper bounds below.
 //
-// Guarantee: every bound holds for every input order. While unseen == 0, the certificate of each
-// quantile lies within epsilon * n of its target (proof in quantile_rule.h: the open window is a
-// bucket with w = 1, E = 0), and answers are exact while the summary is. With unseen values the
-// half-width is at most worst_gap().
+// Guarantee: every bound holds for every input order. The certificate of each quantile lies within
+// worst_gap() of its target; while unseen == 0 that is at most epsilon * n if the summary keeps its
+// own promise, and answers are exact while the summary is.
+//
+// Proof. Let A(v) and B(v) be the lower bound of the number of values <= v and the upper bound of
+// those < v, sums over the parts. For neighbours x < y among all samples, each part has the same
+// samples at or below x as it has below y, so that it adds to B(y) - A(x) at most its width: w + E
+// - 1 for a bucket (quantile_rule.h), RankedSamples::Width(), 0 for the open window. Their sum,
+// with the unseen, is W. The certificate of v for the target t is no wider than [min(t, A(v)),
+// max(t, B(v) + 1)]. Let e = ceil(W / 2), and x the last sample with B(x) + 1 <= t + e. If there is
+// a next one y, then A(x) >= B(y) - W >= t + e - W >= t - e. If not, x is the maximum and A(x) = n
+// - unseen; if there is no such x, t + e lies below the bound of the minimum, 1 + unseen. Hence e =
+// max(unseen, ceil(W / 2)) is enough.
 //
 // Cost: a quantile is a selection over all samples by bisection, O(log(samples)) rounds of two
-// binary searches in each bucket; nothing is merged or copied.
+// binary searches in each part; nothing is merged or copied.
 #ifndef TIDEMARK_SUMMARIES_QUANTILE_VIEW_H_
 #define TIDEMARK_SUMMARIES_QUANTILE_VIEW_H_
 
@@ -21,6 +31,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "summaries/quantile_summary.h"
@@ -61,10 +72,11 @@ class QuantileView {
 
   std::uint64_t n() const { return n_; }
   double epsilon() const { return epsilon_; }
-  /// Every value is at hand: low == high in all answers.
-  bool exact() const { return width_ == 0; }
+  /// Every value is at hand: low == high in all answers. Cost: as worst_gap().
+  bool exact() const { return Width() == 0; }
 
   /// How far from its target a bound of a quantile's certificate can lie, whatever the target.
+  /// Cost: one pass over samples that carry their rank bounds.
   std::uint64_t worst_gap() const;
   /// worst_gap() is within epsilon * n. True whenever unseen == 0; with unseen values it tells
   /// whether they are few enough to answer without waiting for them.
@@ -95,7 +107,13 @@ class QuantileView {
   struct Part {
     const Key* keys;
     std::size_t size;
-    BucketShape shape;
+    BucketShape shape;                           ///< where `ranked` is null
+    const RankedSamples<Key>* ranked = nullptr;  ///< has the bounds of their ranks
+
+    std::uint64_t count() const { return ranked != nullptr ? ranked->count : shape.count(); }
+    std::uint64_t Low(std::size_t samples) const;
+    std::uint64_t High(std::size_t samples) const;
+    std::uint64_t Width() const;
   };
   /// For one key and one part: the number of samples < key and <= key.
   struct Place {
@@ -110,27 +128,36 @@ class QuantileView {
     RankBounds bounds;
     bool found = false;
   };
+  /// What one search for ascending targets carries on: for each part a range and a place.
+  struct Search {
+    explicit Search(std::size_t parts) : ranges(parts, Range{0, 0}), places(parts) {
+      medians.reserve(parts);
+    }
+    std::vector<Range> ranges;
+    std::vector<Place> places;
+    std::vector<std::pair<Key, std::size_t>> medians;
+    Candidate below;
+  };
 
-  static std::uint64_t Low(const Part& part, std::size_t samples);
-  static std::uint64_t High(const Part& part, std::size_t samples);
-  RankBounds BoundsAt(Key v, std::span<const Place> places) const;
   Place Find(const Part& part, Key v, Range within) const;
-  Key Pivot(std::span<const Range> ranges) const;
-  QuantileAnswer<Key> Select(std::uint64_t target, std::vector<Range>& ranges,
-                             Candidate& below) const;
+  /// `place(i)` is that of v in parts_[i].
+  template <class PlaceOf>
+  RankBounds BoundsAt(Key v, PlaceOf place) const;
+  Key Pivot(Search& search) const;
+  QuantileAnswer<Key> Select(std::uint64_t target, Search& search) const;
+  std::uint64_t Width() const;
   void RequireValues() const;
 
-  // parts_ holds the buckets of the snapshot, then the open window, then the minimum alone (it
-  // stands for no values: BoundsAt knows its rank); empty ones are left out. What they point to
-  // stays in place when a view is copied or moved.
+  // parts_ holds the buckets of the snapshot, then its ranked samples, then the open window, then
+  // the minimum of the buckets alone (it stands for no values: BoundsAt knows its rank); empty ones
+  // are left out. What they point to stays in place when a view is copied or moved.
   QuantileSnapshot<Key> snapshot_;
   std::shared_ptr<const Key> min_;
   std::vector<Part> parts_;
-  std::size_t bucket_parts_;  ///< how many of parts_ are buckets of the snapshot
-  std::uint64_t open_;
+  std::size_t bucket_parts_;   ///< how many of parts_ are buckets of the snapshot
+  std::size_t counted_parts_;  ///< how many of parts_ stand for values
   std::uint64_t unseen_;
   std::uint64_t n_;
-  std::uint64_t width_;  ///< sum of (w + E - 1), and unseen
   double epsilon_;
 };
 
