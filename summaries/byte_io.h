@@ -3,7 +3,7 @@
 //
 // Every serialized summary begins with the same 8 bytes and ends with the same 4:
 //   0  4  magic, "TMQS" (quantiles) or "TMFS" (frequencies)
-//   4  2  version of the layout, 1
+//   4  2  version of the layout, from 1
 //   6  1  bits of a key, 32 or 64
 //   7  1  0
 //   …
@@ -25,16 +25,17 @@
 
 namespace tidemark {
 
-inline constexpr std::uint16_t kSummaryVersion = 1;
+inline constexpr std::uint16_t kSummaryVersion = 1;  // of a summary that names no other
 inline constexpr std::size_t kSummaryHeaderBytes = 8;
 inline constexpr std::size_t kSummaryChecksumBytes = 4;
 
 class ByteWriter {
  public:
   /// `magic` is four characters.
-  ByteWriter(std::string_view magic, std::size_t key_bytes) {
+  ByteWriter(std::string_view magic, std::size_t key_bytes,
+             std::uint16_t version = kSummaryVersion) {
     bytes_.append(magic);
-    Put(kSummaryVersion);
+    Put(version);
     Put(static_cast<std::uint8_t>(key_bytes * 8));
     Put(std::uint8_t{0});
   }
@@ -47,6 +48,8 @@ class ByteWriter {
     }
   }
   void PutDouble(double value) { Put(std::bit_cast<std::uint64_t>(value)); }
+
+  void PutBytes(std::string_view bytes) { bytes_.append(bytes); }
 
   template <class Key>
   void PutKeys(const Key* keys, std::size_t count) {
@@ -73,9 +76,10 @@ class ByteWriter {
 /// place.
 class ByteReader {
  public:
-  /// Checks length, magic, version, key width and checksum. `what` names the summary in messages.
+  /// Checks length, magic, version (1 to `newest`), key width and checksum. `what` names the
+  /// summary in messages.
   ByteReader(std::string_view bytes, std::string_view magic, std::size_t key_bytes,
-             std::string_view what)
+             std::string_view what, std::uint16_t newest = kSummaryVersion)
       : bytes_(bytes), what_(what) {
     constexpr std::size_t least = kSummaryHeaderBytes + kSummaryChecksumBytes;
     if (bytes.size() < least) {
@@ -84,10 +88,10 @@ class ByteReader {
     }
     if (bytes.substr(0, 4) != magic) Fail("does not begin with \"" + std::string(magic) + "\"");
     at_ = 4;
-    const auto version = Get<std::uint16_t>();
-    if (version != kSummaryVersion) {
-      Fail("has version " + std::to_string(version) + ", expected " +
-           std::to_string(kSummaryVersion));
+    version_ = Get<std::uint16_t>();
+    if (version_ < 1 || version_ > newest) {
+      Fail("has version " + std::to_string(version_) + ", expected " +
+           (newest == 1 ? "" : "1 to ") + std::to_string(newest));
     }
     at_ = bytes.size() - kSummaryChecksumBytes;
     end_ = bytes.size();
@@ -105,6 +109,9 @@ class ByteReader {
     }
     if (Get<std::uint8_t>() != 0) Fail("has a reserved byte that is not 0 at offset 7");
   }
+
+  std::uint16_t version() const { return version_; }
+  std::size_t left() const { return end_ - at_; }
 
   template <class T>
   requires std::is_unsigned_v<T> T Get() {
@@ -129,6 +136,14 @@ class ByteReader {
     } else {
       for (std::size_t i = 0; i < count; ++i) keys[i] = Get<Key>();
     }
+  }
+
+  /// A part of the bytes that the reader was made of.
+  std::string_view GetBytes(std::size_t count) {
+    Need(count);
+    const std::string_view part = bytes_.substr(at_, count);
+    at_ += count;
+    return part;
   }
 
   /// Throws unless `count` items of `item_bytes` are left: call before memory is taken for them.
@@ -160,6 +175,7 @@ class ByteReader {
 
   std::string_view bytes_;
   std::string_view what_;
+  std::uint16_t version_ = 0;
   std::size_t at_ = 0;
   std::size_t end_ = kSummaryHeaderBytes;  // until the checksum has been checked
 };

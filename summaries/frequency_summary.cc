@@ -69,6 +69,46 @@ void FrequencySummary<Key>::AddWindow(std::span<const Key> sorted) {
 }
 
 template <class Key>
+void FrequencySummary<Key>::AddItems(std::uint64_t window_count,
+                                     std::span<const KeyWeight<Key>> items) {
+  CheckRoom(window_count);
+  std::uint64_t left = window_count;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0 && items[i].key <= items[i - 1].key) {
+      throw std::invalid_argument("items of a window do not ascend at place " + std::to_string(i));
+    }
+    if (items[i].weight > left) {
+      throw std::invalid_argument("items come more often than the " + std::to_string(window_count) +
+                                  " times of their window");
+    }
+    left -= items[i].weight;
+  }
+  const std::uint64_t before = dropped();
+  const std::uint64_t after = DroppedBound(epsilon_, count_ + window_count);
+  std::vector<Entry> kept;
+  kept.reserve(entries_->size());
+  const auto keep = [&](Key key, std::uint64_t count, std::uint64_t delta) {
+    if (count + delta > after) kept.push_back({key, count, delta});
+  };
+  auto entry = entries_->begin();
+  for (const auto& item : items) {
+    for (; entry != entries_->end() && entry->key < item.key; ++entry) {
+      keep(entry->key, entry->count, entry->delta);
+    }
+    if (entry != entries_->end() && entry->key == item.key) {
+      keep(item.key, entry->count + item.weight, entry->delta);
+      ++entry;
+    } else {
+      keep(item.key, item.weight, before);
+    }
+  }
+  for (; entry != entries_->end(); ++entry) keep(entry->key, entry->count, entry->delta);
+  Trim(kept);
+  entries_ = std::make_shared<const std::vector<Entry>>(std::move(kept));
+  count_ += window_count;
+}
+
+template <class Key>
 void FrequencySummary<Key>::Merge(const FrequencySummary& other) {
   if (other.epsilon_ != epsilon_) {
     throw std::invalid_argument("frequency summaries with epsilon " + std::to_string(epsilon_) +

@@ -38,6 +38,8 @@
 #include <string_view>
 #include <vector>
 
+#include "summaries/key_weight.h"
+
 namespace tidemark {
 
 template <class Key>
@@ -80,6 +82,20 @@ class FrequencySummary {
   /// Takes in a window. `sorted`: ascending keys, any number of them, not kept.
   /// Errors: throws std::length_error when the summary would hold 2^63 values or more.
   void AddWindow(std::span<const Key> sorted);
+
+  /// The same for a window of `window_count` keys of which the items alone are known. `items`:
+  /// those of ascending items (key_weight.h) that count, each with its exact number of keys: every
+  /// item that comes at least LeastCount(window_count) times, and every key with an entry that
+  /// comes at all. Others may be among them. The result is the same to the bit. Errors: throws
+  /// std::invalid_argument if the items do not ascend or come more often than `window_count` times,
+  /// std::length_error as above; the summary is then as it was.
+  void AddItems(std::uint64_t window_count, std::span<const KeyWeight<Key>> items);
+
+  /// How often an item without an entry must come in the next window, if that has `window_count`
+  /// keys, to get one: D(n + window_count) - D(n) + 1.
+  std::uint64_t LeastCount(std::uint64_t window_count) const {
+    return DroppedBound(epsilon_, count_ + window_count) - dropped() + 1;
+  }
 
   /// Takes in all that `other` summarises. The guarantee holds for the union.
   /// Errors: throws std::invalid_argument if the epsilons differ, std::length_error as above.

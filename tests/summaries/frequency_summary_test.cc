@@ -249,6 +249,60 @@ TYPED_TEST(Frequencies, MergesInRandomTreesKeepTheGuarantee) {
   }
 }
 
+/// What AddItems asks for, and now and then more.
+template <class Key>
+std::vector<KeyWeight<Key>> NeededItems(const FrequencySummary<Key>& summary,
+                                        std::span<const Key> window, std::mt19937_64& random) {
+  std::set<Key> known;
+  summary.Snapshot().ForEachKey([&](Key key) { known.insert(key); });
+  const std::uint64_t least = summary.LeastCount(window.size());
+  std::vector<KeyWeight<Key>> items;
+  for (std::size_t at = 0; at < window.size();) {
+    std::size_t end = at + 1;
+    while (end < window.size() && window[end] == window[at]) ++end;
+    if (end - at >= least || known.contains(window[at]) || random() % 4 == 0) {
+      items.push_back({window[at], end - at});
+    }
+    at = end;
+  }
+  return items;
+}
+
+TYPED_TEST(Frequencies, ItemsOfAWindowAreAsGoodAsTheWindow) {
+  using Key = TypeParam;
+  for (const auto distribution : testing::kDistributions) {
+    for (const Epsilon epsilon : kEpsilons) {
+      const std::uint64_t seed = epsilon.parts;
+      SCOPED_TRACE(::testing::Message() << Name(distribution) << " epsilon " << epsilon.value());
+      std::mt19937_64 random(seed);
+      const auto keys = testing::Generate<Key>(distribution, 20'000, seed);
+      FrequencySummary<Key> by_windows(epsilon.value()), by_items(epsilon.value());
+      testing::ForEachWindow(std::span<const Key>(keys), AnyLength(random, 8192),
+                             [&](std::span<const Key> window) {
+                               const auto items = NeededItems<Key>(by_items, window, random);
+                               by_items.AddItems(window.size(), items);
+                               by_windows.AddWindow(window);
+                               ASSERT_EQ(by_items.Serialize(), by_windows.Serialize());
+                             });
+      if (this->HasFatalFailure()) return;
+    }
+  }
+}
+
+TYPED_TEST(Frequencies, ItemsThatCannotBeAreRefused) {
+  using Key = TypeParam;
+  using Items = std::vector<KeyWeight<Key>>;
+  FrequencySummary<Key> summary(0.1);
+  summary.AddItems(7, Items{{1, 3}, {5, 4}});
+  const std::string before = summary.Serialize();
+  EXPECT_THROW(summary.AddItems(7, Items{{5, 3}, {1, 4}}), std::invalid_argument);
+  EXPECT_THROW(summary.AddItems(7, Items{{5, 3}, {5, 4}}), std::invalid_argument);
+  EXPECT_THROW(summary.AddItems(6, Items{{1, 3}, {5, 4}}), std::invalid_argument);
+  EXPECT_THROW(summary.AddItems(6, Items{{1, 3}, {5, ~0ull}}), std::invalid_argument);
+  EXPECT_THROW(summary.AddItems(~0ull, {}), std::length_error);
+  EXPECT_EQ(summary.Serialize(), before);
+}
+
 TYPED_TEST(Frequencies, SnapshotsDoNotChangeAndNameTheirKeys) {
   using Key = TypeParam;
   FrequencySummary<Key> summary(0.1);
