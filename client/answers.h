@@ -17,6 +17,7 @@ struct StreamConfig {
   ValueType type = ValueType::kUnspecified;  ///< unspecified: the daemon's default
   double quantile_epsilon = 0;   ///< share of n; 0: the daemon's default; strings have no quantiles
   double frequency_epsilon = 0;  ///< share of n; 0: the daemon's default
+  PayloadType payload = PayloadType::kNone;
 
   /// The one that the stream's first answers are within: of counts for strings, else of ranks.
   double epsilon() const {

@@ -80,6 +80,7 @@ void ToProto(const StreamConfig& config, v1::StreamConfig* out) {
   out->set_type(static_cast<v1::ValueType>(config.type));
   out->set_quantile_epsilon(config.quantile_epsilon);
   out->set_frequency_epsilon(config.frequency_epsilon);
+  out->set_payload(static_cast<v1::PayloadType>(config.payload));
 }
 
 void ToProto(const std::vector<Value>& values, google::protobuf::RepeatedPtrField<v1::Value>* out) {
@@ -93,6 +94,7 @@ StreamInfo FromProto(const v1::Stream& stream) {
   info.config.type = static_cast<ValueType>(stream.config().type());
   info.config.quantile_epsilon = stream.config().quantile_epsilon();
   info.config.frequency_epsilon = stream.config().frequency_epsilon();
+  info.config.payload = static_cast<PayloadType>(stream.config().payload());
   info.count = stream.count();
   info.refused = stream.refused();
   info.pending = stream.pending();

@@ -53,20 +53,54 @@ struct PushCall {
 
 namespace {
 
-void SendPacked(PushCall& call, ValueType type, std::span<const std::byte> values) {
-  const std::size_t batch_bytes = kBatchValues * PackedBytes(type);
-  while (!values.empty()) {
-    const auto part = values.first(std::min(batch_bytes, values.size()));
+// The number of payloads beside `values` values. Throws unless it is none or one for each.
+std::size_t CheckPayloads(const Payloads& payloads, std::size_t values) {
+  const std::size_t count = std::visit(
+      [](const auto& held) -> std::size_t {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+          return 0;
+        } else {
+          return held.size();
+        }
+      },
+      payloads);
+  if (payloads.index() != 0 && count != values) {
+    throw Error(Code::kInvalidArgument, std::to_string(count) + " weights or y for " +
+                                            std::to_string(values) +
+                                            " values; expected one for each");
+  }
+  return count;
+}
+
+// Those of `count` values, from the one at `first` on.
+void AddPayloads(const Payloads& payloads, std::size_t first, std::size_t count, v1::Batch& batch) {
+  if (const auto* weights = std::get_if<std::span<const std::uint64_t>>(&payloads)) {
+    const auto part = weights->subspan(first, count);
+    batch.mutable_weights()->mutable_values()->Add(part.begin(), part.end());
+  } else if (const auto* y = std::get_if<std::span<const double>>(&payloads)) {
+    const auto part = y->subspan(first, count);
+    batch.mutable_y()->mutable_values()->Add(part.begin(), part.end());
+  }
+}
+
+void SendPacked(PushCall& call, ValueType type, std::span<const std::byte> values,
+                const Payloads& payloads = {}) {
+  const std::size_t bytes = PackedBytes(type);
+  CheckPayloads(payloads, values.size() / bytes);
+  for (std::size_t first = 0; !values.empty(); first += kBatchValues) {
+    const auto part = values.first(std::min(kBatchValues * bytes, values.size()));
     v1::Batch* batch = call.Next();
     batch->set_type(static_cast<v1::ValueType>(type));
     batch->mutable_packed()->assign(reinterpret_cast<const char*>(part.data()), part.size());
+    AddPayloads(payloads, first, part.size() / bytes, *batch);
     call.Send();
     values = values.subspan(part.size());
   }
 }
 
 template <typename String>
-void SendStrings(PushCall& call, std::span<const String> items) {
+void SendStrings(PushCall& call, std::span<const String> items, const Payloads& payloads) {
+  CheckPayloads(payloads, items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!IsUtf8(items[i])) {
       throw Error(Code::kInvalidArgument,
@@ -87,6 +121,7 @@ void SendStrings(PushCall& call, std::span<const String> items) {
       ++count;
       ++i;
     }
+    AddPayloads(payloads, i - count, count, *batch);
     call.Send();
   }
 }
@@ -104,6 +139,7 @@ struct PlainCall final : PushCall {
 
   v1::Batch* NextBatch() override {
     request.mutable_batch()->clear_values();
+    request.mutable_batch()->clear_payloads();
     return request.mutable_batch();
   }
   void SendBatch() override {
@@ -144,6 +180,7 @@ struct AcknowledgedCall final : PushCall {
 
   v1::Batch* NextBatch() override {
     request.mutable_batch()->clear_values();
+    request.mutable_batch()->clear_payloads();
     return request.mutable_batch();
   }
   void SendBatch() override {
@@ -244,10 +281,15 @@ void BatchWriter::Write(std::span<const std::uint32_t> values) {
 void BatchWriter::Write(std::span<const Ipv4> values) {
   SendPacked(*call_, ValueType::kIpv4, std::as_bytes(values));
 }
-void BatchWriter::Write(std::span<const std::string_view> items) { SendStrings(*call_, items); }
-void BatchWriter::Write(std::span<const std::string> items) { SendStrings(*call_, items); }
+void BatchWriter::Write(std::span<const std::string_view> items, Payloads payloads) {
+  SendStrings(*call_, items, payloads);
+}
+void BatchWriter::Write(std::span<const std::string> items, Payloads payloads) {
+  SendStrings(*call_, items, payloads);
+}
 
-void BatchWriter::WritePacked(ValueType type, std::span<const std::byte> values) {
+void BatchWriter::WritePacked(ValueType type, std::span<const std::byte> values,
+                              Payloads payloads) {
   const std::size_t bytes = PackedBytes(type);
   if (bytes == 0) {
     throw Error(Code::kInvalidArgument,
@@ -258,7 +300,7 @@ void BatchWriter::WritePacked(ValueType type, std::span<const std::byte> values)
                                             " bytes are no multiple of " + std::to_string(bytes) +
                                             ", the size of a " + std::string(TypeName(type)));
   }
-  SendPacked(*call_, type, values);
+  SendPacked(*call_, type, values, payloads);
 }
 
 void BatchWriter::Cancel() { call_->context.TryCancel(); }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "client/error.h"
 #include "client/value.h"
@@ -23,6 +24,10 @@ struct PushCall;  // push.cc
 constexpr std::size_t kBatchValues = 16 * 1024;
 /// Bytes of the items of one batch of strings, unless one item alone is longer.
 constexpr std::size_t kBatchStringBytes = 256 * 1024;
+
+/// What travels beside the values of a span: nothing, a weight, or a y for each of them.
+using Payloads =
+    std::variant<std::monostate, std::span<const std::uint64_t>, std::span<const double>>;
 
 /// Both ways to push share these. Each Write sends its values at once, in batches of at most
 /// kBatchValues: hand over many values at a time. Write waits while the daemon is full (nothing is
@@ -46,11 +51,11 @@ class BatchWriter {
   void Write(std::span<const std::uint32_t> values);
   void Write(std::span<const Ipv4> values);
   /// Items must be UTF-8: INVALID_ARGUMENT, with nothing of this span sent, otherwise.
-  void Write(std::span<const std::string_view> items);
-  void Write(std::span<const std::string> items);
+  void Write(std::span<const std::string_view> items, Payloads payloads = {});
+  void Write(std::span<const std::string> items, Payloads payloads = {});
   /// Packed little-endian values of `type` (not kString). INVALID_ARGUMENT if the size is no
-  /// multiple of the type's.
-  void WritePacked(ValueType type, std::span<const std::byte> values);
+  /// multiple of the type's, or if there are payloads, but not one for each value.
+  void WritePacked(ValueType type, std::span<const std::byte> values, Payloads payloads = {});
 
   void Cancel();
 
@@ -62,7 +67,7 @@ class BatchWriter {
 struct PushSummary {
   std::uint64_t batches = 0;
   std::uint64_t accepted = 0;  ///< values that are part of n from now on
-  std::uint64_t refused = 0;   ///< NaN
+  std::uint64_t refused = 0;   ///< NaN, and pairs whose y is not finite
 };
 
 /// Client streaming: one answer at the end, and the daemon ends the call at the first refused

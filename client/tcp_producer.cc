@@ -73,7 +73,7 @@ TcpProducer::TcpProducer(int socket, TcpProducerOptions options)
 
 TcpProducer::~TcpProducer() { close(socket_); }
 
-absl::StatusOr<TcpStream> TcpProducer::Open(std::string_view name, wire::WireType type) {
+absl::StatusOr<TcpStream> TcpProducer::Open(std::string_view name, wire::WireElement type) {
   if (!broken_.ok()) return broken_;
   open_handle_ = next_handle_++;
   open_answered_ = false;
@@ -88,13 +88,32 @@ absl::StatusOr<TcpStream> TcpProducer::Open(std::string_view name, wire::WireTyp
 
 absl::StatusOr<std::uint64_t> TcpProducer::SendBatch(const TcpStream& stream,
                                                      std::span<const std::byte> values) {
+  return SendParts(stream, {}, values);
+}
+
+absl::StatusOr<std::uint64_t> TcpProducer::SendPairs(const TcpStream& stream,
+                                                     std::span<const std::byte> values,
+                                                     std::span<const std::uint64_t> weights) {
+  return SendParts(stream, std::as_bytes(weights), values);
+}
+
+absl::StatusOr<std::uint64_t> TcpProducer::SendPairs(const TcpStream& stream,
+                                                     std::span<const std::byte> values,
+                                                     std::span<const double> y) {
+  return SendParts(stream, std::as_bytes(y), values);
+}
+
+absl::StatusOr<std::uint64_t> TcpProducer::SendParts(const TcpStream& stream,
+                                                     std::span<const std::byte> first,
+                                                     std::span<const std::byte> values) {
   if (!broken_.ok()) return broken_;
   while (unanswered_.size() >= options_.window_batches) {
     if (absl::Status received = Receive(true); !received.ok()) return received;
   }
   const std::uint64_t id = next_batch_++;
   head_.clear();
-  wire::AppendBatchHeader(head_, stream.handle, id, stream.type, values.size());
+  wire::AppendBatchHeader(head_, stream.handle, id, stream.type, first.size() + values.size());
+  head_.append(reinterpret_cast<const char*>(first.data()), first.size());
   unanswered_.push_back(id);
   if (absl::Status sent = Send(std::as_bytes(std::span(head_)), values); !sent.ok()) return sent;
   return id;
@@ -196,7 +215,12 @@ absl::Status TcpProducer::HandleFrame(const wire::ServerFrame& frame) {
       return Break(absl::InternalError("the server answered an OPEN that was not sent"));
     }
     open_answered_ = true;
-    open_answer_ = TcpStream{frame.handle, static_cast<wire::WireType>(frame.value_type)};
+    const auto type = wire::ParseWireElement(frame.value_type);
+    if (!type) {
+      return Break(absl::InternalError("the server opened a stream of unknown type " +
+                                       std::to_string(frame.value_type)));
+    }
+    open_answer_ = TcpStream{frame.handle, *type};
     return absl::OkStatus();
   }
   if (frame.type == wire::FrameType::kError) {

@@ -38,7 +38,7 @@ struct TcpProducerOptions {
 /// An open stream on one connection.
 struct TcpStream {
   std::uint32_t handle = 0;
-  wire::WireType type = wire::WireType::kDefault;  ///< what the server says that it holds
+  wire::WireElement type;  ///< what the server says that it holds
 };
 
 /// A batch that the server refused.
@@ -64,7 +64,7 @@ class TcpProducer {
   /// Opens a stream, creating it if need be (kDefault: with the server's default type), and waits
   /// for the answer. Errors as the server gives them.
   absl::StatusOr<TcpStream> Open(std::string_view name,
-                                 wire::WireType type = wire::WireType::kDefault);
+                                 wire::WireElement type = wire::WireType::kDefault);
 
   /// Sends packed little-endian values of the stream's type, or for a string stream what
   /// wire::AppendString makes. Returns the batch's id; whether it is taken in is said by Flush.
@@ -76,6 +76,13 @@ class TcpProducer {
   absl::StatusOr<std::uint64_t> SendBatch(const TcpStream& stream, std::span<const float> values) {
     return SendBatch(stream, std::as_bytes(values));
   }
+  /// The same for a stream with payloads: one weight or y for each value.
+  absl::StatusOr<std::uint64_t> SendPairs(const TcpStream& stream,
+                                          std::span<const std::byte> values,
+                                          std::span<const std::uint64_t> weights);
+  absl::StatusOr<std::uint64_t> SendPairs(const TcpStream& stream,
+                                          std::span<const std::byte> values,
+                                          std::span<const double> y);
   absl::StatusOr<std::uint64_t> SendStrings(const TcpStream& stream,
                                             std::span<const std::string_view> items);
 
@@ -92,6 +99,8 @@ class TcpProducer {
  private:
   TcpProducer(int socket, TcpProducerOptions options);
 
+  absl::StatusOr<std::uint64_t> SendParts(const TcpStream& stream, std::span<const std::byte> first,
+                                          std::span<const std::byte> values);
   absl::Status Send(std::span<const std::byte> head, std::span<const std::byte> body);
   ssize_t ReceiveSome(bool wait);
   absl::Status Receive(bool wait);

@@ -38,6 +38,13 @@ std::string_view TypeNames();
 /// Bytes of one value in packed form: 8, 4, or 0 for strings.
 std::size_t PackedBytes(ValueType type);
 
+/// What travels beside each value of a stream. The numbers are those of tidemark.v1.PayloadType.
+enum class PayloadType : std::uint8_t {
+  kNone = 0,
+  kWeight = 1,  ///< what the value counts for: uint64
+  kY = 2,       ///< the y of a pair (x, y): double
+};
+
 /// An address as a number: a.b.c.d is a * 2^24 + b * 2^16 + c * 2^8 + d. Ordered as addresses.
 struct Ipv4 {
   std::uint32_t address = 0;

@@ -198,6 +198,22 @@ std::size_t WireTypeBytes(std::uint8_t type) {
   return 0;
 }
 
+std::optional<WireElement> ParseWireElement(std::uint8_t byte) {
+  const unsigned type = byte & 15U;
+  const unsigned payload = byte >> 4;
+  if (type > kTypeNumberMax || payload > static_cast<unsigned>(WirePayload::kY)) {
+    return std::nullopt;
+  }
+  return WireElement(static_cast<WireType>(type), static_cast<WirePayload>(payload));
+}
+
+std::string WireElementName(WireElement element) {
+  std::string name(WireTypeName(static_cast<std::uint8_t>(element.value)));
+  if (element.payload == WirePayload::kWeight) name += " with weights";
+  if (element.payload == WirePayload::kY) name += " with y";
+  return name;
+}
+
 ClientFrameDecoder::ClientFrameDecoder(std::size_t frame_bytes_max)
     : frame_bytes_max_(frame_bytes_max) {}
 
@@ -348,29 +364,60 @@ bool DecodeStrings(std::span<const std::byte> bytes, std::vector<std::string_vie
   return true;
 }
 
+bool SplitPairs(std::span<const std::byte> bytes, WireType type, PairParts& parts,
+                std::string& error) {
+  parts = {};
+  if (type == WireType::kString) {
+    if (bytes.empty()) return true;
+    if (bytes.size() < sizeof(std::uint64_t)) {
+      error = "a batch of strings with payloads has " + std::to_string(bytes.size()) +
+              " bytes; expected a u64 number of items first";
+      return false;
+    }
+    const auto count = Load<std::uint64_t>(bytes, 0);
+    bytes = bytes.subspan(sizeof(std::uint64_t));
+    if (count > bytes.size() / kPayloadBytes) {
+      error = "a batch claims " + std::to_string(count) + " items with payloads; " +
+              std::to_string(bytes.size()) + " bytes follow";
+      return false;
+    }
+    parts.payloads = bytes.first(static_cast<std::size_t>(count) * kPayloadBytes);
+    parts.values = bytes.subspan(parts.payloads.size());
+    return true;
+  }
+  const std::size_t each = WireTypeBytes(static_cast<std::uint8_t>(type)) + kPayloadBytes;
+  if (bytes.size() % each != 0) {
+    error = "a batch of " + std::to_string(bytes.size()) + " bytes is not a whole number of " +
+            std::string(WireTypeName(static_cast<std::uint8_t>(type))) +
+            " values with payloads, of " + std::to_string(each) + " bytes";
+    return false;
+  }
+  parts.payloads = bytes.first(bytes.size() / each * kPayloadBytes);
+  parts.values = bytes.subspan(parts.payloads.size());
+  return true;
+}
+
 void AppendPreamble(std::string& out) {
   out.append(kMagic.data(), kMagic.size());
   Store(out, kVersion);
   Store(out, std::uint16_t{0});
 }
 
-void AppendOpen(std::string& out, std::uint32_t handle, WireType type, std::string_view name) {
-  AppendHeader(out, kOpenHeaderBytes + name.size(), FrameType::kOpen,
-               static_cast<std::uint8_t>(type));
+void AppendOpen(std::string& out, std::uint32_t handle, WireElement type, std::string_view name) {
+  AppendHeader(out, kOpenHeaderBytes + name.size(), FrameType::kOpen, type.byte());
   Store(out, handle);
   out.append(name);
 }
 
 void AppendBatchHeader(std::string& out, std::uint32_t handle, std::uint64_t batch_id,
-                       WireType type, std::size_t payload_bytes) {
-  AppendHeader(out, kBatchHeaderBytes + payload_bytes, FrameType::kBatch,
-               static_cast<std::uint8_t>(type));
+                       WireElement type, std::size_t payload_bytes) {
+  AppendHeader(out, kBatchHeaderBytes + payload_bytes, FrameType::kBatch, type.byte());
   Store(out, handle);
   Store(out, std::uint32_t{0});
   Store(out, batch_id);
 }
 
-void AppendBatch(std::string& out, std::uint32_t handle, std::uint64_t batch_id, WireType type,
+void AppendBatch(std::string& out, std::uint32_t handle, std::uint64_t batch_id, WireElement type,
                  std::span<const std::byte> values) {
   AppendBatchHeader(out, handle, batch_id, type, values.size());
   out.append(reinterpret_cast<const char*>(values.data()), values.size());
@@ -381,8 +428,8 @@ void AppendString(std::string& out, std::string_view item) {
   out.append(item);
 }
 
-void AppendOpened(std::string& out, std::uint32_t handle, WireType type) {
-  AppendHeader(out, kOpenedBytes, FrameType::kOpened, static_cast<std::uint8_t>(type));
+void AppendOpened(std::string& out, std::uint32_t handle, WireElement type) {
+  AppendHeader(out, kOpenedBytes, FrameType::kOpened, type.byte());
   Store(out, handle);
   Store(out, std::uint32_t{0});
 }

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +71,32 @@ enum class WireType : std::uint8_t {
 std::string_view WireTypeName(std::uint8_t type);
 /// Bytes of one packed value; 0 for strings and unknown types.
 std::size_t WireTypeBytes(std::uint8_t type);
+
+/// What travels beside each value; the numbers of tidemark.v1.PayloadType.
+enum class WirePayload : std::uint8_t {
+  kNone = 0,
+  kWeight = 1,  ///< uint64
+  kY = 2,       ///< float64
+};
+inline constexpr std::size_t kPayloadBytes = 8;
+
+/// The type byte of a frame: the value's type in its low half, the payload's in its high half.
+struct WireElement {
+  constexpr WireElement(WireType value_in = WireType::kDefault,  // NOLINT: a type without payload
+                        WirePayload payload_in = WirePayload::kNone)
+      : value(value_in), payload(payload_in) {}
+  WireType value;
+  WirePayload payload;
+  constexpr std::uint8_t byte() const {
+    return static_cast<std::uint8_t>(static_cast<unsigned>(payload) << 4 |
+                                     static_cast<unsigned>(value));
+  }
+  friend constexpr bool operator==(const WireElement&, const WireElement&) = default;
+};
+/// nullopt for a byte that names no type or no payload.
+std::optional<WireElement> ParseWireElement(std::uint8_t byte);
+/// "float64", "ipv4 with weights", ...
+std::string WireElementName(WireElement element);
 
 /// Flags of an ERROR.
 inline constexpr std::uint32_t kErrorFatal = 1;     ///< the connection is closed after it
@@ -172,18 +199,28 @@ class ServerFrameDecoder {
 bool DecodeStrings(std::span<const std::byte> bytes, std::vector<std::string_view>& items,
                    std::string& error);
 
+/// The two parts of a batch with payloads: all payloads, then all values. For strings a u64 before
+/// them says how many items there are.
+struct PairParts {
+  std::span<const std::byte> payloads;  ///< kPayloadBytes for each value
+  std::span<const std::byte> values;
+};
+/// REQUIRES: `type` names a value type. On failure returns false and says why in `error`.
+bool SplitPairs(std::span<const std::byte> bytes, WireType type, PairParts& parts,
+                std::string& error);
+
 // Encoders append to `out`.
 void AppendPreamble(std::string& out);
-void AppendOpen(std::string& out, std::uint32_t handle, WireType type, std::string_view name);
+void AppendOpen(std::string& out, std::uint32_t handle, WireElement type, std::string_view name);
 /// Everything of a BATCH but its values, of which payload_bytes follow.
 /// REQUIRES: payload_bytes <= 2^32 - 1 - kBatchHeaderBytes.
 void AppendBatchHeader(std::string& out, std::uint32_t handle, std::uint64_t batch_id,
-                       WireType type, std::size_t payload_bytes);
-void AppendBatch(std::string& out, std::uint32_t handle, std::uint64_t batch_id, WireType type,
+                       WireElement type, std::size_t payload_bytes);
+void AppendBatch(std::string& out, std::uint32_t handle, std::uint64_t batch_id, WireElement type,
                  std::span<const std::byte> values);
 /// One item of a string batch's payload.
 void AppendString(std::string& out, std::string_view item);
-void AppendOpened(std::string& out, std::uint32_t handle, WireType type);
+void AppendOpened(std::string& out, std::uint32_t handle, WireElement type);
 void AppendAck(std::string& out, std::uint64_t batch_id, std::uint64_t accepted,
                std::uint64_t refused);
 /// Cuts the message to kErrorMessageBytesMax.

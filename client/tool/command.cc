@@ -82,7 +82,8 @@ struct Options {
   std::string support;
   std::string every = "1s";
   std::string repeat;
-  std::string column;
+  std::string column, weight_column, y_column;
+  std::string payload;
   std::vector<std::string> values;
   PushOptions push;
 };
@@ -170,6 +171,12 @@ void Command::Define() {
       ->option_text("T");
   push->add_option("--column", options_.column, "CSV: the column by number from 1 or by name")
       ->option_text("N");
+  auto* weights = push->add_option("--weight-column", options_.weight_column,
+                                   "CSV: the column of what each value counts for");
+  weights->option_text("N");
+  push->add_option("--y-column", options_.y_column, "CSV: the column of the y of pairs (x, y)")
+      ->option_text("N")
+      ->excludes(weights);
   push->add_option("--repeat", options_.repeat, "Stream the file K times")->option_text("K");
   push->add_flag("--raw", options_.push.raw, "The input is packed little-endian values");
   push->add_flag("--skip-bad", options_.push.skip_bad,
@@ -185,6 +192,10 @@ void Command::Define() {
       ->add_option("--frequency-epsilon", options_.frequency_epsilon,
                    "Largest count error, as a share of n")
       ->option_text("E");
+
+  create->add_option("--payload", options_.payload, "What travels beside each value: weight or y")
+      ->option_text("P")
+      ->check(CLI::IsMember({"weight", "y"}));
 
   Add("streams", "List the streams", [this] { return Print(Client(To()).ListStreams()); });
   AddWithStream("describe", "Everything about one stream",
@@ -272,6 +283,8 @@ int Command::Create() {
     }
     config.frequency_epsilon = main_epsilon;
   }
+  if (options_.payload == "weight") config.payload = client::PayloadType::kWeight;
+  if (options_.payload == "y") config.payload = client::PayloadType::kY;
   const client::StreamInfo made = Client(To()).CreateStream(options_.stream, config);
   if (options_.type.empty() && main_epsilon != 0 && made.config.epsilon() != main_epsilon) {
     throw client::Error(
@@ -344,6 +357,13 @@ int Command::Push() {
   push.json = options_.json;
   if (!options_.type.empty()) push.type = ToType(options_.type);
   if (!options_.column.empty()) push.column = options_.column;
+  if (!options_.weight_column.empty()) {
+    push.payload = client::PayloadType::kWeight;
+    push.payload_column = options_.weight_column;
+  } else if (!options_.y_column.empty()) {
+    push.payload = client::PayloadType::kY;
+    push.payload_column = options_.y_column;
+  }
   if (!options_.repeat.empty()) push.repeat = ToCount("--repeat", options_.repeat, UINT32_MAX);
   return RunPush(To(), push, environment_);
 }

@@ -29,7 +29,9 @@ client::ValueType FindType(client::Client& client, const PushOptions& options) {
     if (error.code() != client::Code::kNotFound) throw;
   }
   // Creating it tells the daemon's default.
-  return client.CreateStream(options.stream).config.type;
+  client::StreamConfig config;
+  config.payload = options.payload;
+  return client.CreateStream(options.stream, config).config.type;
 }
 
 // One push in progress: what was counted, and what ended it early.
@@ -92,12 +94,15 @@ class Run {
 
   template <typename T>
   void PushTextOf() {
-    TextValues values(source_, type_, options_.column);
+    TextValues values(source_, type_, options_.column, LineReader::kBufferBytes,
+                      options_.payload_column);
+    std::vector<std::uint64_t> weights(WeightsAtOnce());
+    std::vector<double> ys(YAtOnce());
     std::vector<T> batch(client::kBatchValues);  // strings in it keep their memory
     std::size_t filled = 0;
     std::size_t bytes = 0;
     const auto send = [&] {
-      Send(std::span<const T>(batch.data(), filled));
+      Send(std::span<const T>(batch.data(), filled), weights, ys);
       filled = 0;
       bytes = 0;
     };
@@ -111,9 +116,17 @@ class Run {
       } else {
         good = good && client::ParseText(text, &batch[filled]);
       }
+      const bool good_value = good;
+      if (!weights.empty()) {
+        good = good && client::ParseText(values.payload(), &weights[filled]);
+      } else if (!ys.empty()) {
+        good = good && client::ParseText(values.payload(), &ys[filled]);
+      }
       if (!good) {
         ++bad_;
-        if (first_bad_.empty()) first_bad_ = values.Problem(text);
+        if (first_bad_.empty()) {
+          first_bad_ = good_value ? values.PayloadProblem(options_.payload) : values.Problem(text);
+        }
         if (options_.skip_bad) continue;
         problem_ = first_bad_;
         break;
@@ -157,9 +170,24 @@ class Run {
     }
   }
 
+  std::size_t WeightsAtOnce() const {
+    return options_.payload == client::PayloadType::kWeight ? client::kBatchValues : 0;
+  }
+  std::size_t YAtOnce() const {
+    return options_.payload == client::PayloadType::kY ? client::kBatchValues : 0;
+  }
+
   template <typename T>
-  void Send(std::span<const T> batch) {
-    pusher_->Write(batch);
+  void Send(std::span<const T> batch, std::span<const std::uint64_t> weights,
+            std::span<const double> ys) {
+    client::Payloads payloads;
+    if (!weights.empty()) payloads = weights.first(batch.size());
+    if (!ys.empty()) payloads = ys.first(batch.size());
+    if constexpr (std::is_same_v<T, std::string>) {
+      pusher_->Write(batch, payloads);
+    } else {
+      pusher_->WritePacked(type_, std::as_bytes(batch), payloads);
+    }
     Count(batch.size());
   }
 
@@ -213,6 +241,9 @@ int RunPush(const client::ClientOptions& to, const PushOptions& options,
             const Environment& environment) {
   if (options.raw && options.column) {
     throw UsageError("--raw and --column do not go together");
+  }
+  if (options.payload_column && !options.column) {
+    throw UsageError("--weight-column and --y-column need --column for the values");
   }
   if (options.raw && options.type == ValueType::kString) {
     throw UsageError("strings have no packed form; leave --raw out");

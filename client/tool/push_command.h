@@ -16,6 +16,8 @@ struct PushOptions {
   std::string file = "-";
   std::optional<client::ValueType> type;  ///< nullopt: the stream's, or the daemon's default
   std::optional<std::string> column;
+  client::PayloadType payload = client::PayloadType::kNone;
+  std::optional<std::string> payload_column;  ///< of the payload; needs `column`
   std::uint64_t repeat = 1;
   bool raw = false;       ///< packed little-endian values instead of text
   bool skip_bad = false;  ///< count what is no value and go on

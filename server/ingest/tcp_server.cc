@@ -20,6 +20,16 @@ static_assert(static_cast<int>(ValueType::kFloat64) == static_cast<int>(wire::Wi
 static_assert(static_cast<int>(ValueType::kString) == static_cast<int>(wire::WireType::kString));
 constexpr std::uint8_t kTypeNumberMax = static_cast<std::uint8_t>(wire::WireType::kString);
 
+static_assert(static_cast<int>(PayloadType::kY) == static_cast<int>(wire::WirePayload::kY));
+static_assert(kPayloadBytes == wire::kPayloadBytes);
+
+ElementType FromWire(wire::WireElement type) {
+  return {static_cast<ValueType>(type.value), static_cast<PayloadType>(type.payload)};
+}
+wire::WireElement ToWire(ElementType type) {
+  return {static_cast<wire::WireType>(type.value), static_cast<wire::WirePayload>(type.payload)};
+}
+
 // Views of a string batch that are kept for the next one: 16 bytes each.
 constexpr std::size_t kItemsKept = 65'536;
 
@@ -36,7 +46,7 @@ class FramedConnection final : public Connection {
  private:
   struct OpenStream {
     StreamHandle stream;
-    ValueType type = ValueType::kFloat64;
+    ElementType type = ValueType::kFloat64;
   };
 
   Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
@@ -106,7 +116,9 @@ class FramedConnection final : public Connection {
           out(), static_cast<int>(code), wire::kErrorForOpen, frame.handle, 0,
           "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
     };
-    if (frame.value_type > kTypeNumberMax) {
+    const std::optional<wire::WireElement> asked = wire::ParseWireElement(frame.value_type);
+    if (!asked ||
+        (asked->value == wire::WireType::kDefault && asked->payload != wire::WirePayload::kNone)) {
       refuse("type_mismatch", absl::StatusCode::kInvalidArgument, BadType(frame.value_type));
       return;
     }
@@ -117,18 +129,18 @@ class FramedConnection final : public Connection {
                  " streams open, which is the limit");
       return;
     }
-    std::optional<ValueType> type;
-    if (frame.value_type != 0) type = static_cast<ValueType>(frame.value_type);
+    std::optional<ElementType> type;
+    if (frame.value_type != 0) type = FromWire(*asked);
     absl::StatusOr<StreamHandle> stream = context().sink.Open(frame.name(), type);
     if (!stream.ok()) {
       refuse(ReasonOf(stream.status(), Attempt::kOpen), stream.status().code(),
              std::string(stream.status().message()));
       return;
     }
-    const ValueType actual = context().sink.TypeOf(*stream);
+    const ElementType actual = context().sink.TypeOf(*stream);
     streams_[frame.handle] = {*std::move(stream), actual};
     last_ = nullptr;
-    wire::AppendOpened(out(), frame.handle, static_cast<wire::WireType>(actual));
+    wire::AppendOpened(out(), frame.handle, ToWire(actual));
   }
 
   OpenStream* Find(std::uint32_t handle) {
@@ -148,36 +160,48 @@ class FramedConnection final : public Connection {
                                       std::to_string(frame.handle) + "; expected OPEN before"));
       return;
     }
-    const std::size_t value_bytes = PackedBytes(open->type);
+    const bool pairs = open->type.payload != PayloadType::kNone;
+    const std::size_t value_bytes =
+        PackedBytes(open->type.value) == 0
+            ? 0
+            : PackedBytes(open->type.value) + (pairs ? kPayloadBytes : 0);
     const std::uint64_t values =
         value_bytes == 0 ? 1 : std::max<std::uint64_t>(1, frame.payload.size() / value_bytes);
-    if (frame.value_type != 0 && frame.value_type != static_cast<std::uint8_t>(open->type)) {
+    if (frame.value_type != 0 && frame.value_type != ToWire(open->type).byte()) {
+      const std::optional<wire::WireElement> carried = wire::ParseWireElement(frame.value_type);
       RefuseBatch(frame, "type_mismatch", values,
-                  frame.value_type > kTypeNumberMax
-                      ? absl::InvalidArgumentError(BadType(frame.value_type))
-                      : absl::FailedPreconditionError(
-                            "carries " + std::string(wire::WireTypeName(frame.value_type)) +
-                            " but the stream of handle " + std::to_string(frame.handle) +
-                            " holds " + TypeName(open->type)));
+                  !carried ? absl::InvalidArgumentError(BadType(frame.value_type))
+                           : absl::FailedPreconditionError(
+                                 "carries " + wire::WireElementName(*carried) +
+                                 " but the stream of handle " + std::to_string(frame.handle) +
+                                 " holds " + wire::WireElementName(ToWire(open->type))));
+      return;
+    }
+    wire::PairParts parts{.payloads = {}, .values = frame.payload};
+    std::string error;
+    if (pairs && !wire::SplitPairs(frame.payload, ToWire(open->type).value, parts, error)) {
+      RefuseBatch(frame, "bad_value", values, absl::InvalidArgumentError(error));
       return;
     }
     AppendResult result;
     std::uint64_t items = values;
-    if (open->type == ValueType::kString) {
+    if (open->type.value == ValueType::kString) {
       items_.clear();
-      std::string error;
-      if (!wire::DecodeStrings(frame.payload, items_, error)) {
+      if (!wire::DecodeStrings(parts.values, items_, error)) {
         RefuseBatch(frame, "bad_frame", 1, absl::InvalidArgumentError(error));
         return;
       }
       items = std::max<std::size_t>(1, items_.size());
-      result = context().sink.AppendStrings(open->stream, items_, now());
+      result = pairs ? context().sink.AppendStringPairs(open->stream, items_, parts.payloads, now())
+                     : context().sink.AppendStrings(open->stream, items_, now());
       if (items_.capacity() > kItemsKept) {
         items_.clear();
         items_.shrink_to_fit();
       }
+    } else if (pairs) {
+      result = context().sink.AppendPairs(open->stream, parts.values, parts.payloads, now());
     } else {
-      result = context().sink.AppendPacked(open->stream, frame.payload, now());
+      result = context().sink.AppendPacked(open->stream, parts.values, now());
     }
     if (!result.status.ok()) {
       if (absl::IsNotFound(result.status)) {  // deleted: let go of what it holds
@@ -212,10 +236,7 @@ class FramedConnection final : public Connection {
   }
   static std::string BadType(std::uint8_t type) {
     return "value type " + std::to_string(type) + " names no type; expected 0 to " +
-           std::to_string(kTypeNumberMax);
-  }
-  static std::string TypeName(ValueType type) {
-    return std::string(wire::WireTypeName(static_cast<std::uint8_t>(type)));
+           std::to_string(kTypeNumberMax) + ", and 16 more with weights or 32 more with y";
   }
 
   const TcpServerOptions& options_;

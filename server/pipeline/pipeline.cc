@@ -54,11 +54,14 @@ void Pipeline::Stop() {
   stage_.Stop();
 }
 
-absl::StatusOr<StreamHandle> Pipeline::Open(std::string_view name, std::optional<ValueType> type) {
+absl::StatusOr<StreamHandle> Pipeline::Open(std::string_view name,
+                                            std::optional<ElementType> type) {
   return registry_.FindOrCreate(name, type);
 }
 
-ValueType Pipeline::TypeOf(const StreamHandle& stream) const { return stream->type(); }
+ElementType Pipeline::TypeOf(const StreamHandle& stream) const {
+  return stream->settings().element();
+}
 
 AppendResult Pipeline::Dispatch(AppendResult result, std::vector<Window> full) {
   values_.fetch_add(result.accepted, std::memory_order_relaxed);
@@ -84,7 +87,22 @@ AppendResult Pipeline::AppendNumbers(const StreamHandle& stream, std::span<const
 AppendResult Pipeline::AppendStrings(const StreamHandle& stream,
                                      std::span<const std::string_view> values, RecordedTime time) {
   std::vector<Window> full;
-  AppendResult result = stream->AppendStrings(values, time, full);
+  AppendResult result = stream->AppendStrings(values, {}, time, full);
+  return Dispatch(std::move(result), std::move(full));
+}
+
+AppendResult Pipeline::AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
+                                   std::span<const std::byte> payloads, RecordedTime time) {
+  std::vector<Window> full;
+  AppendResult result = stream->AppendPairs(values, payloads, time, full);
+  return Dispatch(std::move(result), std::move(full));
+}
+
+AppendResult Pipeline::AppendStringPairs(const StreamHandle& stream,
+                                         std::span<const std::string_view> values,
+                                         std::span<const std::byte> payloads, RecordedTime time) {
+  std::vector<Window> full;
+  AppendResult result = stream->AppendStrings(values, payloads, time, full);
   return Dispatch(std::move(result), std::move(full));
 }
 

@@ -49,14 +49,20 @@ class Pipeline final : public IngestSink {
   /// resumed.
   void Stop();
 
-  absl::StatusOr<StreamHandle> Open(std::string_view name, std::optional<ValueType> type) override;
-  ValueType TypeOf(const StreamHandle& stream) const override;
+  absl::StatusOr<StreamHandle> Open(std::string_view name,
+                                    std::optional<ElementType> type) override;
+  ElementType TypeOf(const StreamHandle& stream) const override;
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
                             RecordedTime time) override;
+  AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
+                           std::span<const std::byte> payloads, RecordedTime time) override;
   AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
                              RecordedTime time) override;
   AppendResult AppendStrings(const StreamHandle& stream, std::span<const std::string_view> values,
                              RecordedTime time) override;
+  AppendResult AppendStringPairs(const StreamHandle& stream,
+                                 std::span<const std::string_view> values,
+                                 std::span<const std::byte> payloads, RecordedTime time) override;
   bool saturated() const override { return gate_.saturated(); }
   void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
 

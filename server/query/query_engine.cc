@@ -56,8 +56,14 @@ ViewRule<Key> QueryEngine::Rule(Deadline deadline) const {
   rule.deadline = deadline;
   if (deadline == kAtOnce) {
     rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortFewNow(keys); };
+    rule.sort_pairs = [this](std::span<Key> keys, std::span<std::uint64_t> payloads) {
+      pipeline_.sort_stage().SortFewPairsNow(keys, payloads);
+    };
   } else {
     rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortNow(keys); };
+    rule.sort_pairs = [this](std::span<Key> keys, std::span<std::uint64_t> payloads) {
+      pipeline_.sort_stage().SortPairsNow(keys, payloads);
+    };
   }
   return rule;
 }

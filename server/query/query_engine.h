@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/query/value.h"
-#include "server/window/stream.h"
+#include "server/window/keyed_stream.h"
 
 namespace tidemark::server {
 

@@ -39,10 +39,34 @@ std::optional<ValueType> OwnType(const v1::Batch& batch) {
   return std::nullopt;
 }
 
+PayloadType PayloadOf(const v1::Batch& batch) {
+  switch (batch.payloads_case()) {
+    case v1::Batch::kWeights:
+      return PayloadType::kWeight;
+    case v1::Batch::kY:
+      return PayloadType::kY;
+    case v1::Batch::PAYLOADS_NOT_SET:
+      break;
+  }
+  return PayloadType::kNone;
+}
+
 template <class Repeated>
 std::span<const std::byte> BytesOf(const Repeated& values) {
   return {reinterpret_cast<const std::byte*>(values.data()),
           static_cast<std::size_t>(values.size()) * sizeof(*values.data())};
+}
+
+std::span<const std::byte> PayloadBytesOf(const v1::Batch& batch) {
+  switch (PayloadOf(batch)) {
+    case PayloadType::kWeight:
+      return BytesOf(batch.weights().values());
+    case PayloadType::kY:
+      return BytesOf(batch.y().values());
+    case PayloadType::kNone:
+      break;
+  }
+  return {};
 }
 
 // Values that a batch holds; at least 1, so that an empty or malformed one counts.
@@ -77,7 +101,7 @@ double ValuesOf(const v1::Batch& batch) {
 }
 
 // Bytes of a batch's values in framed TCP, so that one limit means the same in both protocols.
-std::uint64_t PayloadBytes(const v1::Batch& batch) {
+std::uint64_t ValueBytes(const v1::Batch& batch) {
   switch (batch.values_case()) {
     case v1::Batch::kFloat64:
       return BytesOf(batch.float64().values()).size();
@@ -118,7 +142,15 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Atte
                                           " and holds ", ValueTypeName(*own))),
         Refusal::kTypeMismatch);
   }
-  const std::optional<ValueType> type = own ? own : *declared;
+  const std::optional<ValueType> value_type = own ? own : *declared;
+  const PayloadType payload = PayloadOf(batch);
+  if (!value_type && payload != PayloadType::kNone) {
+    return WithRefusal(absl::InvalidArgumentError(
+                           "a batch with weights or y must say the type of its values; expected "
+                           "`type`, or typed values"),
+                       Refusal::kTypeMismatch);
+  }
+  const auto type = value_type ? std::optional(ElementType(*value_type, payload)) : std::nullopt;
   if (batch.stream().empty() && name_.empty()) {
     what = Attempt::kOpen;
     return absl::InvalidArgumentError("the first batch of a call must name its stream");
@@ -137,32 +169,38 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Atte
   }
   if (type && sink_.TypeOf(stream_) != *type) {
     return absl::FailedPreconditionError(Concat("stream \"", name_, "\" holds ",
-                                                ValueTypeName(sink_.TypeOf(stream_)), ", not ",
-                                                ValueTypeName(*type)));
+                                                ElementTypeName(sink_.TypeOf(stream_)), ", not ",
+                                                ElementTypeName(*type)));
   }
   return absl::OkStatus();
 }
 
 AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time) {
+  const bool pairs = PayloadOf(batch) != PayloadType::kNone;
+  const auto append = [&](std::span<const std::byte> values) {
+    return pairs ? sink_.AppendPairs(stream_, values, PayloadBytesOf(batch), time)
+                 : sink_.AppendPacked(stream_, values, time);
+  };
   switch (batch.values_case()) {
     case v1::Batch::kFloat64:
-      return sink_.AppendPacked(stream_, BytesOf(batch.float64().values()), time);
+      return append(BytesOf(batch.float64().values()));
     case v1::Batch::kFloat32:
-      return sink_.AppendPacked(stream_, BytesOf(batch.float32().values()), time);
+      return append(BytesOf(batch.float32().values()));
     case v1::Batch::kInt64:
-      return sink_.AppendPacked(stream_, BytesOf(batch.int64().values()), time);
+      return append(BytesOf(batch.int64().values()));
     case v1::Batch::kUint64:
-      return sink_.AppendPacked(stream_, BytesOf(batch.uint64().values()), time);
+      return append(BytesOf(batch.uint64().values()));
     case v1::Batch::kUint32:
-      return sink_.AppendPacked(stream_, BytesOf(batch.uint32().values()), time);
+      return append(BytesOf(batch.uint32().values()));
     case v1::Batch::kIpv4:
-      return sink_.AppendPacked(stream_, BytesOf(batch.ipv4().values()), time);
+      return append(BytesOf(batch.ipv4().values()));
     case v1::Batch::kPacked:
-      return sink_.AppendPacked(stream_, std::as_bytes(std::span(batch.packed())), time);
+      return append(std::as_bytes(std::span(batch.packed())));
     case v1::Batch::kString: {
       const std::vector<std::string_view> items(batch.string().values().begin(),
                                                 batch.string().values().end());
-      return sink_.AppendStrings(stream_, items, time);
+      return pairs ? sink_.AppendStringPairs(stream_, items, PayloadBytesOf(batch), time)
+                   : sink_.AppendStrings(stream_, items, time);
     }
     case v1::Batch::VALUES_NOT_SET:
       break;
@@ -172,7 +210,8 @@ AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time
 
 AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
   AppendResult result;
-  if (const std::uint64_t bytes = PayloadBytes(batch); bytes > batch_bytes_max_) {
+  if (const std::uint64_t bytes = ValueBytes(batch) + PayloadBytesOf(batch).size();
+      bytes > batch_bytes_max_) {
     metrics_.Refused(Source::kGrpc, "frame_too_large").Increment(ValuesOf(batch));
     result.status = absl::ResourceExhaustedError(
         Concat("a batch of ", bytes, " bytes is too large; expected at most ", batch_bytes_max_));

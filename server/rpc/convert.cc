@@ -124,6 +124,11 @@ absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
   const absl::StatusOr<std::optional<ValueType>> type = FromProto(config.type());
   if (!type.ok()) return type.status();
   if (*type) settings.type = **type;
+  if (config.payload() < v1::PAYLOAD_TYPE_UNSPECIFIED || config.payload() > v1::PAYLOAD_TYPE_Y) {
+    return absl::InvalidArgumentError(Concat("payload type ", static_cast<int>(config.payload()),
+                                             " is unknown; expected 0 to 2"));
+  }
+  settings.payload = static_cast<PayloadType>(config.payload());
   // 0 stands for the default; anything else, NaN too, is checked by the registry.
   if (config.quantile_epsilon() != 0) settings.quantile_epsilon = config.quantile_epsilon();
   if (config.frequency_epsilon() != 0) settings.frequency_epsilon = config.frequency_epsilon();
@@ -137,6 +142,7 @@ void ToProto(const Stream& stream, v1::Stream& message) {
   message.mutable_config()->set_type(static_cast<v1::ValueType>(settings.type));
   message.mutable_config()->set_quantile_epsilon(settings.quantile_epsilon);
   message.mutable_config()->set_frequency_epsilon(settings.frequency_epsilon);
+  message.mutable_config()->set_payload(static_cast<v1::PayloadType>(settings.payload));
   message.set_count(stats.count);
   message.set_refused(stats.refused);
   message.set_pending(stats.pending);

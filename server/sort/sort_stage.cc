@@ -66,6 +66,11 @@ std::size_t SortStage::RequestSize() const {
   const bool wide = queue_.front().wide();
   for (const Window& window : queue_) {
     if (windows == lengths.size() || window.wide() != wide) break;
+    // Keys with payloads are sorted by a request of their own.
+    if (window.has_payloads()) {
+      if (windows == 0) return 1;
+      break;
+    }
     lengths[windows++] = window.size();
   }
   const std::size_t width_index =
@@ -86,25 +91,37 @@ std::vector<Window> SortStage::TakeRequest() {
   return request;
 }
 
-template <class Key>
-std::string_view SortStage::SortChannels(sort::Channels<Key> channels) {
+std::string_view SortStage::Timed(const auto& sort) {
   auto start = std::chrono::steady_clock::now();
   std::string_view by;
   try {
-    by = sorter_.Sort(channels);
+    by = sort(sorter_);
   } catch (const sort::SorterError& error) {
     metrics_.sorter_failures().Increment();
     on_sorter_error_(error.what());
     start = std::chrono::steady_clock::now();
-    by = fallback_.Sort(channels);
+    by = sort(fallback_);
   }
   // Only the sorter knows to whom it gave the request, so that the metric is looked up each time.
   metrics_.SortSeconds(by).Observe(SecondsSince(start));
   return by;
 }
 
+template <class Key>
+std::string_view SortStage::SortChannels(sort::Channels<Key> channels) {
+  return Timed([&](sort::WindowSorter& sorter) { return sorter.Sort(channels); });
+}
+
 template std::string_view SortStage::SortChannels(sort::Channels<std::uint32_t>);
 template std::string_view SortStage::SortChannels(sort::Channels<std::uint64_t>);
+
+template <class Key>
+void SortStage::SortPairsNow(std::span<Key> keys, std::span<std::uint64_t> payloads) {
+  Timed([&](sort::WindowSorter& sorter) { return sort::SortPairs(keys, payloads, sorter); });
+}
+
+template void SortStage::SortPairsNow(std::span<std::uint32_t>, std::span<std::uint64_t>);
+template void SortStage::SortPairsNow(std::span<std::uint64_t>, std::span<std::uint64_t>);
 
 template <class Key>
 void SortStage::SortRequest(std::vector<Window>& request) {
@@ -115,7 +132,12 @@ void SortStage::SortRequest(std::vector<Window>& request) {
     keys += channels[i].size();
     metrics_.window_fill().Observe(static_cast<double>(channels[i].size()));
   }
-  const std::string_view by = SortChannels<Key>(std::span(channels.data(), request.size()));
+  const std::string_view by =
+      request.front().has_payloads()
+          ? Timed([&](sort::WindowSorter& sorter) {
+              return sort::SortPairs<Key>(channels[0], request.front().payloads, sorter);
+            })
+          : SortChannels<Key>(std::span(channels.data(), request.size()));
   metrics_.windows_sorted().Increment(static_cast<double>(request.size()));
   metrics_.SortKeys(by).Increment(static_cast<double>(keys));
 }

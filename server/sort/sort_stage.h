@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/sort/pair_sort.h"
 #include "gpu/sort/window_sorter.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/stream.h"
@@ -54,12 +55,20 @@ class SortStage {
     SortChannels<Key>(channel);
   }
 
+  /// The same for keys with payloads, which move along; see gpu/sort/pair_sort.h.
+  template <class Key>
+  void SortPairsNow(std::span<Key> keys, std::span<std::uint64_t> payloads);
+
   /// The same for a few keys, on the CPU whatever the sorter: for threads that must not wait.
   template <class Key>
   void SortFewNow(std::span<Key> keys) {
     if (keys.size() < 2) return;
     const std::span<Key> channel[] = {keys};
     fallback_.Sort(channel);
+  }
+  template <class Key>
+  void SortFewPairsNow(std::span<Key> keys, std::span<std::uint64_t> payloads) {
+    sort::SortPairs(keys, payloads, fallback_);
   }
 
  private:
@@ -71,6 +80,8 @@ class SortStage {
   /// Returns the name of the sorter that sorted; its time is counted under that name.
   template <class Key>
   std::string_view SortChannels(sort::Channels<Key> channels);
+  /// Calls sort(sorter) with the sorter, or with the fallback if that fails; counts the time.
+  std::string_view Timed(const auto& sort);
   template <class Key>
   void SortRequest(std::vector<Window>& request);
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -49,6 +50,26 @@ constexpr std::size_t PackedBytes(ValueType type) {
   return 0;
 }
 
+/// What travels beside each value of a stream. The numbers are those of tidemark.v1.PayloadType.
+enum class PayloadType : std::uint8_t {
+  kNone = 0,
+  kWeight = 1,  ///< uint64: what the value counts for, such as the bytes of a flow
+  kY = 2,       ///< float64: the y of a pair (x, y), to be summed where x lies in a range
+};
+/// Bytes of one packed payload of either type.
+inline constexpr std::size_t kPayloadBytes = 8;
+
+/// A value and what travels beside it.
+struct ElementType {
+  constexpr ElementType(ValueType value_in, PayloadType payload_in = PayloadType::kNone)  // NOLINT
+      : value(value_in), payload(payload_in) {}
+  ValueType value;
+  PayloadType payload;
+  friend constexpr bool operator==(const ElementType&, const ElementType&) = default;
+};
+/// "float64", "ipv4 with weights", "float64 with y".
+std::string ElementTypeName(ElementType type);
+
 /// "float64", "ipv4", ...; and back (nullopt for an unknown name).
 std::string_view ValueTypeName(ValueType type);
 std::optional<ValueType> ParseValueType(std::string_view name);
@@ -66,7 +87,7 @@ using StreamHandle = std::shared_ptr<Stream>;
 struct AppendResult {
   absl::Status status;         ///< not OK: nothing was taken in; refusal.h has the reason
   std::uint64_t accepted = 0;  ///< values that are part of n from now on
-  std::uint64_t refused = 0;   ///< NaN
+  std::uint64_t refused = 0;   ///< NaN, and pairs whose y is not finite
 };
 
 /// Thread: every method from any thread. Lifetime: outlives every ingest source.
@@ -79,14 +100,21 @@ class IngestSink {
   /// characters), FAILED_PRECONDITION if it exists with another type than `type`,
   /// RESOURCE_EXHAUSTED at the configured number of streams.
   virtual absl::StatusOr<StreamHandle> Open(std::string_view name,
-                                            std::optional<ValueType> type) = 0;
+                                            std::optional<ElementType> type) = 0;
 
-  virtual ValueType TypeOf(const StreamHandle& stream) const = 0;
+  virtual ElementType TypeOf(const StreamHandle& stream) const = 0;
 
   /// Packed little-endian values of the stream's own type; need not be aligned.
   /// Errors: INVALID_ARGUMENT if the size is no multiple of the value's, NOT_FOUND if deleted.
   virtual AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
                                     RecordedTime time) = 0;
+
+  /// The same for a stream with payloads: `payloads` holds kPayloadBytes, packed little-endian, for
+  /// each value. A pair with a NaN, or with a y that is not finite, is refused alone.
+  /// Errors also: INVALID_ARGUMENT if there are not as many payloads as values, FAILED_PRECONDITION
+  /// for a stream without payloads.
+  virtual AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
+                                   std::span<const std::byte> payloads, RecordedTime time) = 0;
 
   /// Numbers read from text (StatsD, CSV). Floating streams take them rounded to their precision;
   /// integer streams take whole numbers in range, and the whole batch is refused with
@@ -100,6 +128,12 @@ class IngestSink {
   virtual AppendResult AppendStrings(const StreamHandle& stream,
                                      std::span<const std::string_view> values,
                                      RecordedTime time) = 0;
+
+  /// The same for a string stream with payloads, as in AppendPairs.
+  virtual AppendResult AppendStringPairs(const StreamHandle& stream,
+                                         std::span<const std::string_view> values,
+                                         std::span<const std::byte> payloads,
+                                         RecordedTime time) = 0;
 
   /// The stages behind are full: stop reading until WhenReady calls back.
   virtual bool saturated() const = 0;

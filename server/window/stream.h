@@ -15,12 +15,10 @@
 #define TIDEMARK_SERVER_WINDOW_STREAM_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,10 +26,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "server/summarize/stream_summaries.h"
 #include "server/window/capacity_rule.h"
-#include "server/window/dictionary.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
 #include "server/window/text_budget.h"
@@ -47,6 +42,9 @@ struct StreamSettings {
   ValueType type = ValueType::kFloat64;
   double quantile_epsilon = 0.001;
   double frequency_epsilon = 0.0001;
+  PayloadType payload = PayloadType::kNone;
+
+  ElementType element() const { return {type, payload}; }
   friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
 };
 
@@ -56,13 +54,19 @@ struct Window {
   std::uint64_t number = 0;  ///< 0, 1, 2, ... within its stream
   std::variant<KeyBuffer<std::uint32_t>, KeyBuffer<std::uint64_t>> keys;
   std::size_t text_bytes = 0;  ///< strings: what its items added to the dictionary
+  /// Of a stream with payloads: one for each key, in the same order; a y as its bits.
+  std::vector<std::uint64_t> payloads;
 
   bool wide() const { return keys.index() == 1; }
   std::size_t size() const {
     return std::visit([](const auto& buffer) { return buffer.size(); }, keys);
   }
-  /// What it counts for while it waits: its keys, and its text as if it were keys of eight bytes.
-  std::uint64_t weight() const { return size() + text_bytes / sizeof(std::uint64_t); }
+  bool has_payloads() const { return !payloads.empty(); }
+  /// What it counts for while it waits: its keys, its payloads, and its text as if it were keys of
+  /// eight bytes.
+  std::uint64_t weight() const {
+    return size() + payloads.size() + text_bytes / sizeof(std::uint64_t);
+  }
 };
 
 /// What is the same for every stream of a daemon. Outlives them.
@@ -94,34 +98,6 @@ struct StreamStats {
   bool exact = true;
 };
 
-/// A consistent state of a stream: the summaries and, sorted, the values that are not in them yet.
-/// Covers a prefix of the stream, except for `unseen` values whose number alone is known: those of
-/// windows under way, and of the open window beside them, where the rule tolerates it.
-template <class Key>
-struct StreamView {
-  SummarySnapshot<Key> summaries;
-  std::shared_ptr<const KeyBuffer<Key>> open;  ///< ascending; never null
-  std::uint64_t unseen = 0;
-};
-
-/// The deadline of a view that may neither wait nor sort more than kAtOnceKeys keys: 0.04 ms
-/// at the 369 M keys/s measured for 32-bit windows of that size, 0.08 ms for 64-bit ones.
-inline constexpr auto kAtOnceDeadline = std::chrono::steady_clock::time_point::min();
-inline constexpr std::size_t kAtOnceKeys = 1u << 14;
-
-/// How long a view may wait for windows under way, when it need not, and how it sorts its copy.
-template <class Key>
-struct ViewRule {
-  std::chrono::steady_clock::time_point deadline;
-  /// True if an answer whose certificate is widened by `unseen` values is still within ε, given
-  /// `open` values that are seen. Asked again whenever a window is published: the view waits only
-  /// until it holds. Null: waits for every window under way.
-  std::function<bool(const SummarySnapshot<Key>& summaries, std::uint64_t open,
-                     std::uint64_t unseen)>
-      tolerates;
-  std::function<void(std::span<Key>)> sort;
-};
-
 /// Thread: every method from any thread. Streams are owned by shared handles (StreamHandle);
 /// windows under way hold one, so a deleted stream lives until its last window came back.
 class Stream : public std::enable_shared_from_this<Stream> {
@@ -137,9 +113,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// See IngestSink. Windows that filled up are added to `full`, in order.
   virtual AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
                                     std::vector<Window>& full) = 0;
+  virtual AppendResult AppendPairs(std::span<const std::byte> values,
+                                   std::span<const std::byte> payloads, RecordedTime time,
+                                   std::vector<Window>& full) = 0;
   virtual AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
                                      std::vector<Window>& full) = 0;
-  virtual AppendResult AppendStrings(std::span<const std::string_view> values, RecordedTime time,
+  /// `payloads` is empty for a stream without any.
+  virtual AppendResult AppendStrings(std::span<const std::string_view> values,
+                                     std::span<const std::byte> payloads, RecordedTime time,
                                      std::vector<Window>& full) = 0;
 
   /// Takes a sorted window back. Publishes it and every later one that waited for it; nothing if an
@@ -165,6 +146,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
       : context_(context), name_(std::move(name)), settings_(settings) {}
 
   absl::Status DeletedStatus() const;
+  /// That there are as many payloads as the stream's type wants.
+  absl::Status CheckPayloads(std::size_t values, std::size_t payload_bytes) const;
 
   StreamContext& context_;
   const std::string name_;
@@ -173,84 +156,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   mutable std::mutex mutex_;
   bool deleted_ = false;  // guarded by mutex_
 };
-
-/// A stream whose keys are 32 or 64 bits wide.
-template <class Key>
-class KeyedStream final : public Stream {
- public:
-  KeyedStream(std::string name, StreamSettings settings, StreamContext& context);
-  ~KeyedStream() override;
-
-  AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
-                            std::vector<Window>& full) override;
-  AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
-                             std::vector<Window>& full) override;
-  AppendResult AppendStrings(std::span<const std::string_view> values, RecordedTime time,
-                             std::vector<Window>& full) override;
-  void Commit(Window window, const std::function<void(std::uint64_t)>& published) override;
-  StreamStats Stats() const override;
-  std::string SerializeSummaries() const override;
-  void TrimStorage() override;
-
-  /// A view of everything accepted before the call. Errors: DEADLINE_EXCEEDED when windows under
-  /// way did not come back in time.
-  absl::StatusOr<StreamView<Key>> View(const ViewRule<Key>& rule) const;
-
-  /// Strings: the id of an item, unless it is unknown (then it is in no summary and no window).
-  std::optional<std::uint64_t> FindItem(std::string_view text) const;
-  /// The texts behind ids of a view; nullopt if one was forgotten since (take a new view then).
-  std::optional<std::vector<std::string>> ItemTexts(std::span<const std::uint64_t> ids) const;
-
- private:
-  struct Waiting {
-    std::uint64_t number;
-    KeyBuffer<Key> keys;
-    std::uint64_t weight;
-  };
-
-  CapacityLimits Limits() const;
-  // All below: mutex_ held.
-  void BeginBatch(RecordedTime time, std::vector<Window>& full);
-  void MakeRoom(std::size_t wanted, RecordedTime time);
-  void CloseWindow(RecordedTime time, std::vector<Window>& full);
-  template <class Value, class ToKey>
-  void AppendMapped(const std::byte* values, std::size_t count, ToKey to_key, RecordedTime time,
-                    std::vector<Window>& full, AppendResult& result);
-  void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
-  absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
-  void ForgetItems();
-  void CountDictionary(std::size_t taken);
-
-  // Open window; guarded by mutex_.
-  CapacityRule capacity_;
-  KeyBuffer<Key> open_;
-  std::uint64_t next_number_ = 0;
-  std::uint64_t refused_ = 0;
-  bool active_ = false;                     // a batch came since the last TrimStorage
-  std::unique_ptr<Dictionary> dictionary_;  // strings only
-  std::size_t open_text_bytes_ = 0;         // of the open window's items
-  std::size_t open_new_bytes_ = 0;          // that they added to the dictionary
-  std::size_t counted_bytes_ = 0;           // of the dictionary, in context_.text
-  // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
-  // agree. Guarded by mutex_.
-  mutable std::shared_ptr<const KeyBuffer<Key>> sorted_open_;
-  mutable std::uint64_t sorted_open_number_ = 0;
-
-  // Windows under way and what is published; guarded by mutex_.
-  std::uint64_t pending_keys_ = 0;
-  std::size_t pending_bytes_ = 0;  // of the buffers of those keys
-  std::uint64_t published_windows_ = 0;
-  SummarySnapshot<Key> published_;
-  std::vector<Waiting> arrived_;  // sorted windows that wait for an earlier one
-  bool committing_ = false;
-  mutable std::condition_variable window_published_;
-
-  // Touched only by the thread that set committing_; made with the first window.
-  std::unique_ptr<StreamSummaries<Key>> summaries_;
-};
-
-extern template class KeyedStream<std::uint32_t>;
-extern template class KeyedStream<std::uint64_t>;
 
 /// Makes a stream whose key width follows from its type.
 std::shared_ptr<Stream> MakeStream(std::string name, StreamSettings settings,

@@ -17,7 +17,7 @@ absl::Status CheckEpsilon(double epsilon, std::string_view which) {
 }
 
 std::string Describe(const StreamSettings& settings) {
-  return Concat("type ", ValueTypeName(settings.type), ", quantile epsilon ",
+  return Concat("type ", ElementTypeName(settings.element()), ", quantile epsilon ",
                 settings.quantile_epsilon, ", frequency epsilon ", settings.frequency_epsilon);
 }
 
@@ -47,6 +47,12 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
                                                "\": the limit of ", limits_.streams_max,
                                                " streams is reached"));
   }
+  if (settings.type == ValueType::kString && settings.payload == PayloadType::kY) {
+    return absl::InvalidArgumentError(
+        Concat("stream \"", Printable(name),
+               "\": strings have no order, so that no y beside them can be summed over a range; "
+               "expected weights, or numbers with y"));
+  }
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   streams_.emplace(stream->name(), stream);
   return stream;
@@ -71,12 +77,13 @@ absl::StatusOr<StreamHandle> StreamRegistry::Create(std::string_view name,
 }
 
 absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,
-                                                          std::optional<ValueType> type) {
+                                                          std::optional<ElementType> type) {
   const auto check = [&](const StreamHandle& stream) -> absl::StatusOr<StreamHandle> {
-    if (!type || stream->type() == *type) return stream;
+    const ElementType held = stream->settings().element();
+    if (!type || held == *type) return stream;
     return absl::FailedPreconditionError(Concat("stream \"", Printable(name), "\" holds ",
-                                                ValueTypeName(stream->type()), ", not ",
-                                                ValueTypeName(*type)));
+                                                ElementTypeName(held), ", not ",
+                                                ElementTypeName(*type)));
   };
   {
     const std::shared_lock lock(mutex_);
@@ -85,7 +92,10 @@ absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,
   const std::unique_lock lock(mutex_);
   if (const auto at = streams_.find(name); at != streams_.end()) return check(at->second);
   StreamSettings settings = defaults_;
-  if (type) settings.type = *type;
+  if (type) {
+    settings.type = type->value;
+    settings.payload = type->payload;
+  }
   return Insert(name, settings);
 }
 

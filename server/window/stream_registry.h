@@ -34,7 +34,7 @@ class StreamRegistry {
   /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED.
   absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
   /// See IngestSink::Open.
-  absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ValueType> type);
+  absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ElementType> type);
   /// NOT_FOUND names the stream.
   absl::StatusOr<StreamHandle> Find(std::string_view name) const;
   absl::Status Delete(std::string_view name);

@@ -2,12 +2,14 @@
 #ifndef TIDEMARK_SERVER_WINDOW_VALUE_MAP_H_
 #define TIDEMARK_SERVER_WINDOW_VALUE_MAP_H_
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/window/concat.h"
@@ -47,6 +49,28 @@ std::size_t MapValues(const std::byte* values, std::size_t count, Key* out) {
     for (std::size_t i = 0; i < count; ++i) out[i] = EncodeKey(load(i));
     return count;
   }
+}
+
+// The same for pairs: adds the bits of the payload of each value that was written to
+// `kept_payloads`. Left out are pairs with a NaN and, if payloads must be finite floating-point
+// numbers, others.
+template <class Key, class Value>
+std::size_t MapPairs(const std::byte* values, const std::byte* payloads, std::size_t count,
+                     bool finite, Key* out, std::vector<std::uint64_t>& kept_payloads) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Value value;
+    std::memcpy(&value, values + i * sizeof(Value), sizeof(Value));
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, payloads + i * sizeof bits, sizeof bits);
+    if constexpr (std::is_floating_point_v<Value>) {
+      if (IsNan(value)) continue;
+    }
+    if (finite && !std::isfinite(std::bit_cast<double>(bits))) continue;
+    out[kept++] = EncodeKey(value);
+    kept_payloads.push_back(bits);
+  }
+  return kept;
 }
 
 // Whole numbers of `Integer` that a double holds: the bounds are powers of two and so exact.

@@ -25,6 +25,19 @@ std::string_view ValueTypeName(ValueType type) {
   return "unknown";
 }
 
+std::string ElementTypeName(ElementType type) {
+  std::string name(ValueTypeName(type.value));
+  switch (type.payload) {
+    case PayloadType::kNone:
+      break;
+    case PayloadType::kWeight:
+      return name + " with weights";
+    case PayloadType::kY:
+      return name + " with y";
+  }
+  return name;
+}
+
 std::optional<ValueType> ParseValueType(std::string_view name) {
   for (const auto& [type, known] : kNames) {
     if (known == name) return type;

@@ -30,10 +30,18 @@ namespace {
 /// Counts, and keeps nothing.
 class CountingSink final : public IngestSink {
  public:
-  absl::StatusOr<StreamHandle> Open(std::string_view, std::optional<ValueType>) override {
+  absl::StatusOr<StreamHandle> Open(std::string_view, std::optional<ElementType>) override {
     return std::make_shared<Stream>();
   }
-  ValueType TypeOf(const StreamHandle&) const override { return ValueType::kFloat64; }
+  ElementType TypeOf(const StreamHandle&) const override { return ValueType::kFloat64; }
+  AppendResult AppendPairs(const StreamHandle&, std::span<const std::byte>,
+                           std::span<const std::byte>, RecordedTime) override {
+    return {};
+  }
+  AppendResult AppendStringPairs(const StreamHandle&, std::span<const std::string_view>,
+                                 std::span<const std::byte>, RecordedTime) override {
+    return {};
+  }
   AppendResult AppendPacked(const StreamHandle&, std::span<const std::byte>,
                             RecordedTime) override {
     return {};

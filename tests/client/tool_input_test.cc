@@ -176,6 +176,38 @@ TEST_F(Input, CsvColumns) {
   EXPECT_THROW(Texts("a,b\n", ValueType::kFloat64, "0"), InputError);
 }
 
+TEST_F(Input, ASecondColumnHoldsThePayload) {
+  const auto pairs = [&](const char* text, ValueType type, const char* value, const char* payload) {
+    const std::string path = File(text);
+    ByteSource source(path, -1, -1);
+    TextValues values(&source, type, value, LineReader::kBufferBytes, payload);
+    Strings found;
+    for (std::string_view next; values.Next(&next);) {
+      found.push_back(std::string(next) + "=" + std::string(values.payload()));
+    }
+    return found;
+  };
+  const char* const flows = "address,bytes\n10.0.0.1, 40\n10.0.0.2,\"1500\"\n";
+  const Strings expected{"10.0.0.1=40", "10.0.0.2=1500"};
+  EXPECT_EQ(pairs(flows, ValueType::kIpv4, "address", "bytes"), expected);
+  EXPECT_EQ(pairs(flows, ValueType::kIpv4, "1", "bytes"), expected);
+  EXPECT_EQ(pairs(flows, ValueType::kIpv4, "1", "2"), expected);
+  EXPECT_EQ(pairs(flows, ValueType::kString, "1", "2"), expected) << "a header by its payload";
+  EXPECT_EQ(pairs("a,1\nb,2\nc\n", ValueType::kString, "1", "2"), (Strings{"a=1", "b=2", "c="}));
+  EXPECT_THROW(pairs(flows, ValueType::kIpv4, "address", "packets"), InputError);
+  EXPECT_THROW(pairs(flows, ValueType::kIpv4, "1", "0"), InputError);
+}
+
+TEST_F(Input, AProblemWithThePayloadNamesItsColumn) {
+  const std::string path = File("10.0.0.1,-4\n");
+  ByteSource source(path, -1, -1);
+  TextValues values(&source, ValueType::kIpv4, "1", LineReader::kBufferBytes, "2");
+  std::string_view text;
+  ASSERT_TRUE(values.Next(&text));
+  EXPECT_EQ(values.PayloadProblem(client::PayloadType::kWeight),
+            path + ":1: \"-4\" in column 2 is no weight (a whole number, 0 to 2^64 - 1)");
+}
+
 TEST_F(Input, ProblemNamesFileLineAndType) {
   const std::string path = File("1\nabc\n2,3\n");
   ByteSource source(path, -1, -1);

@@ -26,13 +26,16 @@ namespace tidemark::server {
 /// may define it: a program that uses this header must not link tidemark_window.
 class Stream {
  public:
-  Stream(std::string name_in, ValueType type_in) : name(std::move(name_in)), type(type_in) {}
+  Stream(std::string name_in, ElementType type_in)
+      : name(std::move(name_in)), type(type_in.value), payload(type_in.payload) {}
   const std::string name;
   const ValueType type;
+  const PayloadType payload;
   bool deleted = false;
-  std::vector<double> numbers;       // of every accepted value, packed ones too
-  std::vector<std::string> items;    // of string streams
-  std::vector<std::size_t> batches;  // values of each accepted batch
+  std::vector<double> numbers;          // of every accepted value, packed ones too
+  std::vector<std::string> items;       // of string streams
+  std::vector<std::uint64_t> payloads;  // bits, of every pair that came, refused ones too
+  std::vector<std::size_t> batches;     // values of each accepted batch
   std::vector<RecordedTime> times;
 };
 
@@ -44,7 +47,8 @@ class FakeSink final : public IngestSink {
  public:
   static constexpr std::size_t kNameBytesMax = 255;
 
-  absl::StatusOr<StreamHandle> Open(std::string_view name, std::optional<ValueType> type) override {
+  absl::StatusOr<StreamHandle> Open(std::string_view name,
+                                    std::optional<ElementType> type) override {
     const std::lock_guard lock(mutex_);
     ++opens_;
     if (name.empty() || name.size() > kNameBytesMax || !NameOk(name)) {
@@ -52,7 +56,7 @@ class FakeSink final : public IngestSink {
     }
     auto& stream = streams_[std::string(name)];
     if (stream && !stream->deleted) {
-      if (type && *type != stream->type) {
+      if (type && *type != ElementType(stream->type, stream->payload)) {
         return absl::FailedPreconditionError("the stream exists with another type");
       }
       return stream;
@@ -65,7 +69,35 @@ class FakeSink final : public IngestSink {
     return stream;
   }
 
-  ValueType TypeOf(const StreamHandle& stream) const override { return stream->type; }
+  ElementType TypeOf(const StreamHandle& stream) const override {
+    return {stream->type, stream->payload};
+  }
+
+  AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
+                           std::span<const std::byte> payloads, RecordedTime time) override {
+    if (stream->payload == PayloadType::kNone) {
+      return {absl::FailedPreconditionError("the stream holds no pairs"), 0, 0};
+    }
+    const std::size_t width = PackedBytes(stream->type);
+    if (width == 0 || payloads.size() / kPayloadBytes * width != values.size()) {
+      return {absl::InvalidArgumentError("not as many payloads as values"), 0, 0};
+    }
+    KeepPayloads(*stream, payloads);
+    return AppendPacked(stream, values, time);
+  }
+
+  AppendResult AppendStringPairs(const StreamHandle& stream,
+                                 std::span<const std::string_view> values,
+                                 std::span<const std::byte> payloads, RecordedTime time) override {
+    if (stream->payload == PayloadType::kNone) {
+      return {absl::FailedPreconditionError("the stream holds no pairs"), 0, 0};
+    }
+    if (payloads.size() != values.size() * kPayloadBytes) {
+      return {absl::InvalidArgumentError("not as many payloads as values"), 0, 0};
+    }
+    KeepPayloads(*stream, payloads);
+    return AppendStrings(stream, values, time);
+  }
 
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
                             RecordedTime time) override {
@@ -183,6 +215,11 @@ class FakeSink final : public IngestSink {
     const auto found = streams_.find(name);
     return found == streams_.end() ? std::vector<std::string>{} : found->second->items;
   }
+  std::vector<std::uint64_t> Payloads(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(name);
+    return found == streams_.end() ? std::vector<std::uint64_t>{} : found->second->payloads;
+  }
   std::vector<std::size_t> Batches(const std::string& name) const {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find(name);
@@ -208,6 +245,15 @@ class FakeSink final : public IngestSink {
   }
 
  private:
+  void KeepPayloads(Stream& stream, std::span<const std::byte> payloads) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t at = 0; at < payloads.size(); at += kPayloadBytes) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, payloads.data() + at, sizeof bits);
+      stream.payloads.push_back(bits);
+    }
+  }
+
   static bool NameOk(std::string_view name) {
     const bool control = std::any_of(name.begin(), name.end(), [](char c) {
       return static_cast<unsigned char>(c) < 32 || c == 127;

@@ -285,6 +285,46 @@ TEST(FrameTest, StringsOfABatch) {
   }
 }
 
+TEST(FrameTest, TheTypeByteNamesValueAndPayload) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto type = ParseWireElement(static_cast<std::uint8_t>(byte));
+    EXPECT_EQ(type.has_value(), (byte & 15) <= 7 && byte >> 4 <= 2) << byte;
+    if (type) {
+      EXPECT_EQ(type->byte(), byte);
+    }
+  }
+  EXPECT_EQ(WireElementName({WireType::kIpv4, WirePayload::kWeight}), "ipv4 with weights");
+  EXPECT_EQ(WireElementName({WireType::kFloat64, WirePayload::kY}), "float64 with y");
+  EXPECT_EQ(WireElementName(WireType::kString), "string");
+}
+
+TEST(FrameTest, PairsAreAllPayloadsThenAllValues) {
+  PairParts parts;
+  std::string error;
+  const std::string three = std::string(24, 'p') + std::string(12, 'v');
+  ASSERT_TRUE(SplitPairs(Bytes(three), WireType::kUint32, parts, error)) << error;
+  EXPECT_EQ(parts.payloads.size(), 24U);
+  EXPECT_EQ(parts.values.size(), 12U);
+  EXPECT_EQ(parts.values.front(), static_cast<std::byte>('v'));
+  EXPECT_FALSE(SplitPairs(Bytes(three), WireType::kFloat64, parts, error));
+  EXPECT_EQ(
+      error,
+      "a batch of 36 bytes is not a whole number of float64 values with payloads, of 16 bytes");
+
+  std::string items("\x02\0\0\0\0\0\0\0", 8);
+  items.append(16, 'p');
+  AppendString(items, "a");
+  AppendString(items, "b");
+  ASSERT_TRUE(SplitPairs(Bytes(items), WireType::kString, parts, error)) << error;
+  EXPECT_EQ(parts.payloads.size(), 16U);
+  EXPECT_EQ(parts.values.size(), 10U);
+  for (std::size_t size = 1; size < 24; ++size) {
+    EXPECT_FALSE(SplitPairs(Bytes(items.substr(0, size)), WireType::kString, parts, error)) << size;
+    EXPECT_TRUE(parts.payloads.empty());
+  }
+  EXPECT_TRUE(SplitPairs({}, WireType::kString, parts, error));
+}
+
 TEST(FrameTest, LongErrorsAreCutBetweenCharacters) {
   std::string message(kErrorMessageBytesMax - 1, 'm');
   message += "é and more";

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "gpu/sort/routed_sorter.h"
+#include "server/window/keyed_stream.h"
 #include "tests/support/pipeline_fixture.h"
 
 namespace tidemark::server {

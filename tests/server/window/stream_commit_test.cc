@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/window/stream.h"
+#include "server/window/keyed_stream.h"
 
 namespace tidemark::server {
 namespace {

@@ -6,7 +6,7 @@
 #include <future>
 #include <vector>
 
-#include "server/window/stream.h"
+#include "server/window/keyed_stream.h"
 
 namespace tidemark::server {
 namespace {

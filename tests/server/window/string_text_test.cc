@@ -32,7 +32,7 @@ class StringTextTest : public testing::Test {
                   RecordedTime time = 0) {
     const std::vector<std::string_view> views(items.begin(), items.end());
     Fed fed;
-    fed.result = stream->AppendStrings(views, time, fed.full);
+    fed.result = stream->AppendStrings(views, {}, time, fed.full);
     return fed;
   }
   StreamHandle Make(const std::string& name) {

@@ -20,7 +20,7 @@ std::vector<std::size_t> WindowSizes(StreamContext& context, const std::vector<s
     const std::vector<std::string_view> views(
         items.begin() + static_cast<std::ptrdiff_t>(i),
         items.begin() + static_cast<std::ptrdiff_t>(std::min(i + batch, items.size())));
-    EXPECT_TRUE(stream->AppendStrings(views, 0, full).status.ok());
+    EXPECT_TRUE(stream->AppendStrings(views, {}, 0, full).status.ok());
   }
   std::vector<std::size_t> sizes;
   sizes.reserve(full.size() + 1);

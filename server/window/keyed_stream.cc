@@ -1,0 +1,134 @@
+#include "server/window/keyed_stream.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+namespace tidemark::server {
+
+template <class Key>
+KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamContext& context)
+    : Stream(std::move(name), settings, context),
+      capacity_(context.window_limits),
+      published_(EmptySnapshot<Key>(settings.quantile_epsilon, settings.frequency_epsilon)) {
+  assert(WideKeys(settings.type) == (sizeof(Key) == 8));
+  if (settings.type == ValueType::kString) dictionary_ = std::make_unique<Dictionary>();
+}
+
+template <class Key>
+KeyedStream<Key>::~KeyedStream() {
+  context_.text.Change(counted_bytes_, 0);
+}
+
+template <class Key>
+CapacityLimits KeyedStream<Key>::Limits() const {
+  CapacityLimits limits = context_.window_limits;
+  if (dictionary_) {
+    limits.max = std::max(limits.min, std::min(limits.max, context_.string_window_max));
+  }
+  return limits;
+}
+
+template <class Key>
+void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint64_t)>& published) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t arrived = window.weight();
+  arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys)),
+                      std::move(window.payloads), arrived});
+  if (committing_) return;
+  committing_ = true;
+  while (true) {
+    const auto next = std::find_if(arrived_.begin(), arrived_.end(), [&](const Waiting& waiting) {
+      return waiting.number == published_windows_;
+    });
+    if (next == arrived_.end()) break;
+    KeyBuffer<Key> keys = std::move(next->keys);
+    const std::vector<std::uint64_t> payloads = std::move(next->payloads);
+    const std::uint64_t weight = next->weight;
+    *next = std::move(arrived_.back());
+    arrived_.pop_back();
+
+    lock.unlock();
+    const auto start = std::chrono::steady_clock::now();
+    if (!summaries_) {
+      const bool numbers = type() != ValueType::kString;
+      summaries_ = std::make_unique<StreamSummaries<Key>>(
+          numbers ? std::optional(settings_.quantile_epsilon) : std::nullopt,
+          settings_.frequency_epsilon);
+    }
+    summaries_->AddWindow(keys.keys());
+    SummarySnapshot<Key> snapshot = summaries_->Snapshot();
+    if (context_.merged) context_.merged(std::chrono::steady_clock::now() - start);
+    const std::size_t size = keys.size();
+    const std::size_t bytes =
+        keys.capacity() * sizeof(Key) + payloads.size() * sizeof(std::uint64_t);
+    context_.pools.template For<Key>().Put(std::move(keys));
+    lock.lock();
+
+    published_ = std::move(snapshot);
+    ++published_windows_;
+    pending_keys_ -= size;
+    pending_bytes_ -= bytes;
+    if (dictionary_) {
+      // Amortised: scanned only when at least half of it may be forgotten.
+      const std::size_t entries = published_.frequencies.entries->size();
+      if (dictionary_->size() > 2 * (entries + pending_keys_ + open_.size() + size)) ForgetItems();
+    }
+    window_published_.notify_all();
+    lock.unlock();
+    published(weight);
+    lock.lock();
+  }
+  committing_ = false;
+  window_published_.notify_all();
+}
+
+template <class Key>
+StreamStats KeyedStream<Key>::Stats() const {
+  const std::lock_guard lock(mutex_);
+  StreamStats stats;
+  stats.count = published_.count + pending_keys_ + open_.size();
+  stats.refused = refused_;
+  stats.pending = pending_keys_ + open_.size();
+  stats.window_capacity = capacity_.capacity();
+  stats.window_fill = open_.size();
+  stats.windows_summarized = published_windows_;
+  stats.quantile_bytes = published_.quantile_bytes;
+  stats.frequency_bytes = published_.frequency_bytes;
+  std::size_t copy = sorted_open_ ? sorted_open_->capacity() * sizeof(Key) : 0;
+  if (sorted_payloads_) copy += sorted_payloads_->capacity() * sizeof(std::uint64_t);
+  stats.window_bytes = open_.capacity() * sizeof(Key) +
+                       open_payloads_.capacity() * sizeof(std::uint64_t) + pending_bytes_ + copy;
+  stats.dictionary_bytes = dictionary_ ? dictionary_->bytes() : 0;
+  stats.exact = published_.exact;
+  return stats;
+}
+
+template <class Key>
+std::string KeyedStream<Key>::SerializeSummaries() const {
+  std::unique_lock lock(mutex_);
+  window_published_.wait(lock, [&] { return pending_keys_ == 0 && !committing_; });
+  if (!summaries_) return std::string();
+  return summaries_->Serialize();
+}
+
+template <class Key>
+void KeyedStream<Key>::TrimStorage() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(active_, false)) return;
+  sorted_open_.reset();
+  sorted_payloads_.reset();
+  if (dictionary_) ForgetItems();
+  const std::size_t fitting = std::bit_ceil(std::max(kFirstKeys, open_.size()));
+  if (open_.empty()) {
+    open_ = KeyBuffer<Key>();
+  } else if (open_.capacity() > fitting) {
+    open_.Reallocate(fitting);
+  }
+}
+
+template class KeyedStream<std::uint32_t>;
+template class KeyedStream<std::uint64_t>;
+
+}  // namespace tidemark::server

@@ -1,0 +1,149 @@
+// The stream of one key width: its open window, its summaries, and views of both. See stream.h for
+// the whole and its invariants.
+#ifndef TIDEMARK_SERVER_WINDOW_KEYED_STREAM_H_
+#define TIDEMARK_SERVER_WINDOW_KEYED_STREAM_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/summarize/stream_summaries.h"
+#include "server/window/capacity_rule.h"
+#include "server/window/dictionary.h"
+#include "server/window/key_buffer.h"
+#include "server/window/stream.h"
+
+namespace tidemark::server {
+
+/// A consistent state of a stream: the summaries and, sorted, the values that are not in them yet.
+/// Covers a prefix of the stream, except for `unseen` values whose number alone is known: those of
+/// windows under way, and of the open window beside them, where the rule tolerates it.
+template <class Key>
+struct StreamView {
+  SummarySnapshot<Key> summaries;
+  std::shared_ptr<const KeyBuffer<Key>> open;  ///< ascending; never null
+  /// Of a stream with payloads: those of `open`, one for each key. Null otherwise.
+  std::shared_ptr<const std::vector<std::uint64_t>> open_payloads;
+  std::uint64_t unseen = 0;
+};
+
+/// The deadline of a view that may neither wait nor sort more than kAtOnceKeys keys: 0.04 ms
+/// at the 369 M keys/s measured for 32-bit windows of that size, 0.08 ms for 64-bit ones.
+inline constexpr auto kAtOnceDeadline = std::chrono::steady_clock::time_point::min();
+inline constexpr std::size_t kAtOnceKeys = 1u << 14;
+
+/// How long a view may wait for windows under way, when it need not, and how it sorts its copy.
+template <class Key>
+struct ViewRule {
+  std::chrono::steady_clock::time_point deadline;
+  /// True if an answer whose certificate is widened by `unseen` values is still within ε, given
+  /// `open` values that are seen. Asked again whenever a window is published: the view waits only
+  /// until it holds. Null: waits for every window under way.
+  std::function<bool(const SummarySnapshot<Key>& summaries, std::uint64_t open,
+                     std::uint64_t unseen)>
+      tolerates;
+  std::function<void(std::span<Key>)> sort;
+  std::function<void(std::span<Key>, std::span<std::uint64_t>)> sort_pairs;
+};
+
+/// A stream whose keys are 32 or 64 bits wide.
+template <class Key>
+class KeyedStream final : public Stream {
+ public:
+  KeyedStream(std::string name, StreamSettings settings, StreamContext& context);
+  ~KeyedStream() override;
+
+  AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
+                            std::vector<Window>& full) override;
+  AppendResult AppendPairs(std::span<const std::byte> values, std::span<const std::byte> payloads,
+                           RecordedTime time, std::vector<Window>& full) override;
+  AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
+                             std::vector<Window>& full) override;
+  AppendResult AppendStrings(std::span<const std::string_view> values,
+                             std::span<const std::byte> payloads, RecordedTime time,
+                             std::vector<Window>& full) override;
+  void Commit(Window window, const std::function<void(std::uint64_t)>& published) override;
+  StreamStats Stats() const override;
+  std::string SerializeSummaries() const override;
+  void TrimStorage() override;
+
+  /// A view of everything accepted before the call. Errors: DEADLINE_EXCEEDED when windows under
+  /// way did not come back in time.
+  absl::StatusOr<StreamView<Key>> View(const ViewRule<Key>& rule) const;
+
+  /// Strings: the id of an item, unless it is unknown (then it is in no summary and no window).
+  std::optional<std::uint64_t> FindItem(std::string_view text) const;
+  /// The texts behind ids of a view; nullopt if one was forgotten since (take a new view then).
+  std::optional<std::vector<std::string>> ItemTexts(std::span<const std::uint64_t> ids) const;
+
+ private:
+  /// Smallest allocation of an open window: a stream that sent one value should not hold 2 KB.
+  static constexpr std::size_t kFirstKeys = 16;
+
+  struct Waiting {
+    std::uint64_t number;
+    KeyBuffer<Key> keys;
+    std::vector<std::uint64_t> payloads;
+    std::uint64_t weight;
+  };
+
+  CapacityLimits Limits() const;
+  AppendResult AppendValues(std::span<const std::byte> values, std::span<const std::byte> payloads,
+                            RecordedTime time, std::vector<Window>& full);
+  // All below: mutex_ held.
+  void BeginBatch(RecordedTime time, std::vector<Window>& full);
+  void MakeRoom(std::size_t wanted, RecordedTime time);
+  void CloseWindow(RecordedTime time, std::vector<Window>& full);
+  template <class Value, class ToKey>
+  void AppendMapped(const std::byte* values, std::size_t count, ToKey to_key, RecordedTime time,
+                    std::vector<Window>& full, AppendResult& result);
+  void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
+  absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
+  void ForgetItems();
+  void CountDictionary(std::size_t taken);
+
+  // Open window; guarded by mutex_.
+  CapacityRule capacity_;
+  KeyBuffer<Key> open_;
+  std::vector<std::uint64_t> open_payloads_;  // as many as keys, of a stream with payloads
+  std::uint64_t next_number_ = 0;
+  std::uint64_t refused_ = 0;
+  bool active_ = false;                     // a batch came since the last TrimStorage
+  std::unique_ptr<Dictionary> dictionary_;  // strings only
+  std::size_t open_text_bytes_ = 0;         // of the open window's items
+  std::size_t open_new_bytes_ = 0;          // that they added to the dictionary
+  std::size_t counted_bytes_ = 0;           // of the dictionary, in context_.text
+  // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
+  // agree. Guarded by mutex_.
+  mutable std::shared_ptr<const KeyBuffer<Key>> sorted_open_;
+  mutable std::shared_ptr<const std::vector<std::uint64_t>> sorted_payloads_;
+  mutable std::uint64_t sorted_open_number_ = 0;
+
+  // Windows under way and what is published; guarded by mutex_.
+  std::uint64_t pending_keys_ = 0;
+  std::size_t pending_bytes_ = 0;  // of the buffers of those keys
+  std::uint64_t published_windows_ = 0;
+  SummarySnapshot<Key> published_;
+  std::vector<Waiting> arrived_;  // sorted windows that wait for an earlier one
+  bool committing_ = false;
+  mutable std::condition_variable window_published_;
+
+  // Touched only by the thread that set committing_; made with the first window.
+  std::unique_ptr<StreamSummaries<Key>> summaries_;
+};
+
+extern template class KeyedStream<std::uint32_t>;
+extern template class KeyedStream<std::uint64_t>;
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_WINDOW_KEYED_STREAM_H_

@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "server/window/concat.h"
+#include "server/window/keyed_stream.h"
+#include "server/window/text_rules.h"
+#include "server/window/value_map.h"
+#include "summaries/key_codec.h"
+
+namespace tidemark::server {
+
+template <class Key>
+void KeyedStream<Key>::BeginBatch(RecordedTime time, std::vector<Window>& full) {
+  active_ = true;
+  capacity_.OnBatch(time, static_cast<std::uint32_t>(open_.size()), Limits());
+  if (!open_.empty() && open_.size() >= capacity_.capacity()) CloseWindow(time, full);
+}
+
+template <class Key>
+void KeyedStream<Key>::MakeRoom(std::size_t wanted, RecordedTime time) {
+  if (open_.empty()) capacity_.OnOpened(time);
+  const std::size_t capacity = capacity_.capacity();
+  const std::size_t needed = std::min(capacity, open_.size() + wanted);
+  if (open_.capacity() >= needed) return;
+  if (capacity >= kPooledKeys && (open_.empty() || needed >= kPooledKeys)) {
+    KeyBuffer<Key> buffer = context_.pools.template For<Key>().Get(capacity);
+    if (!open_.empty()) {
+      std::memcpy(buffer.tail(), open_.keys().data(), open_.size() * sizeof(Key));
+      buffer.Extend(open_.size());
+    }
+    open_ = std::move(buffer);
+    return;
+  }
+  open_.Reallocate(std::min(capacity, std::max(kFirstKeys, std::bit_ceil(needed))));
+}
+
+template <class Key>
+void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full) {
+  assert(dictionary_ || std::has_single_bit(open_.size()));
+  pending_keys_ += open_.size();
+  pending_bytes_ += open_.capacity() * sizeof(Key);
+  pending_bytes_ += open_payloads_.size() * sizeof(std::uint64_t);
+  full.push_back(Window{shared_from_this(), next_number_++, std::move(open_), open_new_bytes_,
+                        std::move(open_payloads_)});
+  open_ = KeyBuffer<Key>();
+  open_payloads_ = {};
+  open_text_bytes_ = 0;
+  open_new_bytes_ = 0;
+  sorted_open_.reset();
+  sorted_payloads_.reset();
+  capacity_.OnFull(time, Limits());
+}
+
+template <class Key>
+template <class Value, class ToKey>
+void KeyedStream<Key>::AppendMapped(const std::byte* values, std::size_t count, ToKey map,
+                                    RecordedTime time, std::vector<Window>& full,
+                                    AppendResult& result) {
+  while (count > 0) {
+    MakeRoom(count, time);
+    const std::size_t room =
+        std::min<std::size_t>(capacity_.capacity(), open_.capacity()) - open_.size();
+    const std::size_t taken = std::min(count, room);
+    const std::size_t kept = map(values, taken, open_.tail());
+    open_.Extend(kept);
+    result.accepted += kept;
+    result.refused += taken - kept;
+    values += taken * sizeof(Value);
+    count -= taken;
+    if (open_.size() == capacity_.capacity()) CloseWindow(time, full);
+  }
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte> values, RecordedTime time,
+                                            std::vector<Window>& full) {
+  return AppendValues(values, {}, time, full);
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendPairs(std::span<const std::byte> values,
+                                           std::span<const std::byte> payloads, RecordedTime time,
+                                           std::vector<Window>& full) {
+  return AppendValues(values, payloads, time, full);
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
+                                            std::span<const std::byte> payloads, RecordedTime time,
+                                            std::vector<Window>& full) {
+  AppendResult result;
+  const std::size_t width = PackedBytes(type());
+  if (width == 0) {
+    result.status = absl::FailedPreconditionError(
+        Concat("stream \"", Printable(name()), "\" holds strings, not packed numbers"));
+    return result;
+  }
+  if (values.size() % width != 0) {
+    result.status = absl::InvalidArgumentError(
+        Concat("a batch of ", values.size(), " bytes is not a whole number of ",
+               ValueTypeName(type()), " values of ", width, " bytes"));
+    return result;
+  }
+  const std::size_t count = values.size() / width;
+  result.status = CheckPayloads(count, payloads.size());
+  if (!result.status.ok()) return result;
+  const std::lock_guard lock(mutex_);
+  if (deleted_) {
+    result.status = DeletedStatus();
+    return result;
+  }
+  BeginBatch(time, full);
+  const auto append = [&]<class Value>(Value) {
+    if (settings_.payload == PayloadType::kNone) {
+      AppendMapped<Value>(values.data(), count, MapValues<Key, Value>, time, full, result);
+      return;
+    }
+    const bool finite = settings_.payload == PayloadType::kY;
+    const auto map = [&](const std::byte* part, std::size_t taken, Key* out) {
+      const auto before = static_cast<std::size_t>(part - values.data()) / sizeof(Value);
+      return MapPairs<Key, Value>(part, payloads.data() + before * kPayloadBytes, taken, finite,
+                                  out, open_payloads_);
+    };
+    AppendMapped<Value>(values.data(), count, map, time, full, result);
+  };
+  if constexpr (sizeof(Key) == 4) {
+    if (type() == ValueType::kFloat32) {
+      append(float{});
+    } else {
+      append(std::uint32_t{});
+    }
+  } else {
+    switch (type()) {
+      case ValueType::kFloat64:
+        append(double{});
+        break;
+      case ValueType::kInt64:
+        append(std::int64_t{});
+        break;
+      default:
+        append(std::uint64_t{});
+        break;
+    }
+  }
+  refused_ += result.refused;
+  return result;
+}
+
+template <class Key>
+void KeyedStream<Key>::AppendKeys(std::span<const Key> keys, RecordedTime time,
+                                  std::vector<Window>& full) {
+  AppendResult ignored;
+  AppendMapped<Key>(reinterpret_cast<const std::byte*>(keys.data()), keys.size(),
+                    MapValues<Key, Key>, time, full, ignored);
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, RecordedTime time,
+                                             std::vector<Window>& full) {
+  AppendResult result;
+  std::vector<Key> keys(values.size());
+  std::size_t kept = 0;
+  const auto encode = [&](auto convert) {
+    for (const double value : values) keys[kept++] = EncodeKey(convert(value));
+  };
+  const auto encode_floating = [&](auto convert) {
+    for (const double value : values) {
+      keys[kept] = EncodeKey(convert(value));
+      kept += IsNan(value) ? 0 : 1;
+    }
+  };
+  if constexpr (sizeof(Key) == 4) {
+    switch (type()) {
+      case ValueType::kFloat32:
+        result.status = CheckFloat32(values);
+        if (!result.status.ok()) return result;
+        encode_floating([](double value) { return static_cast<float>(value); });
+        break;
+      case ValueType::kUint32:
+        result.status = CheckIntegers<std::uint32_t>(values, type());
+        if (!result.status.ok()) return result;
+        encode([](double value) { return static_cast<std::uint32_t>(value); });
+        break;
+      default:
+        break;
+    }
+  } else {
+    switch (type()) {
+      case ValueType::kFloat64:
+        encode_floating([](double value) { return value; });
+        break;
+      case ValueType::kInt64:
+        result.status = CheckIntegers<std::int64_t>(values, type());
+        if (!result.status.ok()) return result;
+        encode([](double value) { return static_cast<std::int64_t>(value); });
+        break;
+      case ValueType::kUint64:
+        result.status = CheckIntegers<std::uint64_t>(values, type());
+        if (!result.status.ok()) return result;
+        encode([](double value) { return static_cast<std::uint64_t>(value); });
+        break;
+      default:
+        break;
+    }
+  }
+  if (type() == ValueType::kString || type() == ValueType::kIpv4) {
+    result.status = absl::FailedPreconditionError(Concat(
+        "stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not numbers"));
+    return result;
+  }
+  result.status = CheckPayloads(values.size(), 0);
+  if (!result.status.ok()) return result;
+  keys.resize(kept);
+  const std::lock_guard lock(mutex_);
+  if (deleted_) {
+    result.status = DeletedStatus();
+    return result;
+  }
+  BeginBatch(time, full);
+  AppendKeys(keys, time, full);
+  result.accepted = kept;
+  result.refused = values.size() - kept;
+  refused_ += result.refused;
+  return result;
+}
+
+template void KeyedStream<std::uint32_t>::MakeRoom(std::size_t, RecordedTime);
+template void KeyedStream<std::uint64_t>::MakeRoom(std::size_t, RecordedTime);
+template AppendResult KeyedStream<std::uint32_t>::AppendValues(std::span<const std::byte>,
+                                                               std::span<const std::byte>,
+                                                               RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint64_t>::AppendValues(std::span<const std::byte>,
+                                                               std::span<const std::byte>,
+                                                               RecordedTime, std::vector<Window>&);
+template void KeyedStream<std::uint32_t>::BeginBatch(RecordedTime, std::vector<Window>&);
+template void KeyedStream<std::uint64_t>::BeginBatch(RecordedTime, std::vector<Window>&);
+template void KeyedStream<std::uint32_t>::CloseWindow(RecordedTime, std::vector<Window>&);
+template void KeyedStream<std::uint64_t>::CloseWindow(RecordedTime, std::vector<Window>&);
+template void KeyedStream<std::uint32_t>::AppendKeys(std::span<const std::uint32_t>, RecordedTime,
+                                                     std::vector<Window>&);
+template void KeyedStream<std::uint64_t>::AppendKeys(std::span<const std::uint64_t>, RecordedTime,
+                                                     std::vector<Window>&);
+template AppendResult KeyedStream<std::uint32_t>::AppendPacked(std::span<const std::byte>,
+                                                               RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint64_t>::AppendPacked(std::span<const std::byte>,
+                                                               RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint32_t>::AppendPairs(std::span<const std::byte>,
+                                                              std::span<const std::byte>,
+                                                              RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint64_t>::AppendPairs(std::span<const std::byte>,
+                                                              std::span<const std::byte>,
+                                                              RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint32_t>::AppendNumbers(std::span<const double>,
+                                                                RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint64_t>::AppendNumbers(std::span<const double>,
+                                                                RecordedTime, std::vector<Window>&);
+
+}  // namespace tidemark::server

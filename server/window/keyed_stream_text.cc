@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "server/window/concat.h"
+#include "server/window/keyed_stream.h"
+#include "server/window/refusal.h"
+#include "server/window/text_rules.h"
+
+namespace tidemark::server {
+
+// A batch takes this share of the text budget without a look at its items. More of it, for items
+// that are known or come several times, would keep room from the other streams' batches.
+constexpr std::size_t kTextShareUnseen = 64;
+
+// Takes room for the items' text from the budget of all streams: how much was taken. `most` is what
+// they need if all of them are new and different. Without enough room for that, they are looked up.
+template <class Key>
+absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::string_view> items,
+                                                       std::size_t most) {
+  if (most <= context_.text.limit() / kTextShareUnseen && context_.text.TryTake(most)) return most;
+  const auto needed_now = [&] {
+    std::vector<std::string_view> fresh;
+    for (const std::string_view item : items) {
+      if (!dictionary_->Find(item)) fresh.push_back(item);
+    }
+    std::sort(fresh.begin(), fresh.end());
+    fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+    std::size_t bytes = 0;
+    for (const std::string_view item : fresh) bytes += Dictionary::EntryBytes(item);
+    return bytes;
+  };
+  std::size_t needed = needed_now();
+  if (context_.text.TryTake(needed)) return needed;
+  ForgetItems();
+  needed = needed_now();
+  if (context_.text.TryTake(needed)) return needed;
+  return WithRefusal(absl::ResourceExhaustedError(Concat(
+                         "stream \"", Printable(name()), "\": the batch's new items need ", needed,
+                         " bytes; the string streams hold ", context_.text.held(), " of at most ",
+                         context_.text.limit(), " bytes of text (limits.max_text_bytes)")),
+                     Refusal::kTextLimit);
+}
+
+// Forgets what neither the summary nor a window holds, if there may be any such item.
+template <class Key>
+void KeyedStream<Key>::ForgetItems() {
+  const auto& entries = *published_.frequencies.entries;
+  if (dictionary_->size() <= entries.size() + pending_keys_ + open_.size()) return;
+  dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
+    return std::binary_search(
+        entries.begin(), entries.end(), FrequencyEntry<Key>{static_cast<Key>(id), 0, 0},
+        [](const auto& a_entry, const auto& b_entry) { return a_entry.key < b_entry.key; });
+  });
+  CountDictionary(0);
+}
+
+// Corrects what the budget counts for this stream, of which `taken` is for entries to come.
+template <class Key>
+void KeyedStream<Key>::CountDictionary(std::size_t taken) {
+  const std::size_t bytes = dictionary_->bytes();
+  context_.text.Change(counted_bytes_ + taken, bytes);
+  counted_bytes_ = bytes;
+}
+
+template <class Key>
+AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> values,
+                                             std::span<const std::byte> payloads, RecordedTime time,
+                                             std::vector<Window>& full) {
+  AppendResult result;
+  if constexpr (sizeof(Key) == 8) {
+    if (type() == ValueType::kString) {
+      result.status = CheckPayloads(values.size(), payloads.size());
+      if (!result.status.ok()) return result;
+      std::size_t most = 0;
+      for (const std::string_view item : values) {
+        result.status = CheckItem(item, context_.item_bytes_max);
+        if (!result.status.ok()) return result;
+        most += Dictionary::EntryBytes(item);
+      }
+      const std::lock_guard lock(mutex_);
+      if (deleted_) {
+        result.status = DeletedStatus();
+        return result;
+      }
+      // Before anything else, so that a refused batch leaves no trace in windows or summaries.
+      const absl::StatusOr<std::size_t> taken = TakeText(values, most);
+      if (!taken.ok()) {
+        result.status = taken.status();
+        return result;
+      }
+      BeginBatch(time, full);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        // One by one: the id belongs to the window that takes it.
+        const std::string_view item = values[i];
+        const std::size_t before = dictionary_->content_bytes();
+        const Key id = dictionary_->Intern(item, next_number_);
+        open_text_bytes_ += item.size();
+        open_new_bytes_ += dictionary_->content_bytes() - before;
+        if (!payloads.empty()) {
+          std::uint64_t bits = 0;
+          std::memcpy(&bits, payloads.data() + i * kPayloadBytes, sizeof bits);
+          open_payloads_.push_back(bits);
+        }
+        AppendKeys({&id, 1}, time, full);
+        if (open_text_bytes_ >= context_.string_window_bytes_max && !open_.empty()) {
+          CloseWindow(time, full);
+        }
+      }
+      CountDictionary(*taken);
+      result.accepted = values.size();
+      return result;
+    }
+  }
+  result.status = absl::FailedPreconditionError(
+      Concat("stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not strings"));
+  return result;
+}
+
+template <class Key>
+std::optional<std::uint64_t> KeyedStream<Key>::FindItem(std::string_view text) const {
+  const std::lock_guard lock(mutex_);
+  return dictionary_ ? dictionary_->Find(text) : std::nullopt;
+}
+
+template <class Key>
+std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(
+    std::span<const std::uint64_t> ids) const {
+  std::vector<std::string> texts;
+  texts.reserve(ids.size());
+  const std::lock_guard lock(mutex_);
+  for (const std::uint64_t id : ids) {
+    const std::string* text = dictionary_ ? dictionary_->Text(id) : nullptr;
+    if (text == nullptr) return std::nullopt;
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
+template void KeyedStream<std::uint32_t>::CountDictionary(std::size_t);
+template void KeyedStream<std::uint64_t>::CountDictionary(std::size_t);
+template absl::StatusOr<std::size_t> KeyedStream<std::uint32_t>::TakeText(
+    std::span<const std::string_view>, std::size_t);
+template absl::StatusOr<std::size_t> KeyedStream<std::uint64_t>::TakeText(
+    std::span<const std::string_view>, std::size_t);
+template void KeyedStream<std::uint32_t>::ForgetItems();
+template void KeyedStream<std::uint64_t>::ForgetItems();
+template AppendResult KeyedStream<std::uint32_t>::AppendStrings(std::span<const std::string_view>,
+                                                                std::span<const std::byte>,
+                                                                RecordedTime, std::vector<Window>&);
+template AppendResult KeyedStream<std::uint64_t>::AppendStrings(std::span<const std::string_view>,
+                                                                std::span<const std::byte>,
+                                                                RecordedTime, std::vector<Window>&);
+template std::optional<std::uint64_t> KeyedStream<std::uint32_t>::FindItem(std::string_view) const;
+template std::optional<std::uint64_t> KeyedStream<std::uint64_t>::FindItem(std::string_view) const;
+template std::optional<std::vector<std::string>> KeyedStream<std::uint32_t>::ItemTexts(
+    std::span<const std::uint64_t>) const;
+template std::optional<std::vector<std::string>> KeyedStream<std::uint64_t>::ItemTexts(
+    std::span<const std::uint64_t>) const;
+
+}  // namespace tidemark::server
