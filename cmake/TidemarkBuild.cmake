@@ -63,10 +63,12 @@ endfunction()
 set(TIDEMARK_TEST_ENVIRONMENT
     "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan_suppressions.txt")
 
-# tidemark_test(NAME sources... [LINK libs...] [LABELS ...] [TIMEOUT s] [ARGS ...]): one test
-# program on GoogleTest, one ctest entry.
+# tidemark_test(NAME sources... [LINK libs...] [LABELS ...] [TIMEOUT s] [ARGS ...] [EXTENDED]): one
+# test program on GoogleTest, one ctest entry. EXTENDED: and entries, in ctest's configuration
+# `extended` alone, that run it once more with 10^5 random cases (tests/summaries/cases.h); four, so
+# that they share the cores.
 function(tidemark_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LINK;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "EXTENDED" "TIMEOUT" "LINK;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tidemark_options GTest::gtest_main ${ARG_LINK})
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
@@ -75,4 +77,14 @@ function(tidemark_test name)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ${TIDEMARK_TEST_ENVIRONMENT})
+  if(ARG_EXTENDED)
+    foreach(shard 0 1 2 3)
+      set(_entry ${name}_extended_${shard})
+      add_test(NAME ${_entry} CONFIGURATIONS extended COMMAND ${name} ${ARG_ARGS})
+      set_tests_properties(${_entry} PROPERTIES TIMEOUT 7200 LABELS extended)
+      set_property(TEST ${_entry} APPEND PROPERTY ENVIRONMENT ${TIDEMARK_TEST_ENVIRONMENT}
+                   TIDEMARK_EXTENDED=1 RC_PARAMS=max_success=100000 GTEST_TOTAL_SHARDS=4
+                   GTEST_SHARD_INDEX=${shard})
+    endforeach()
+  endif()
 endfunction()

@@ -13,6 +13,7 @@
 
 #include "summaries/fraction.h"
 #include "summaries/frequency_view.h"
+#include "tests/summaries/cases.h"
 #include "tests/summaries/distributions.h"
 #include "tests/summaries/reference.h"
 
@@ -148,7 +149,7 @@ TYPED_TEST(Frequencies, EqualTheNaiveRule) {
   using Key = TypeParam;
   for (const auto distribution : testing::kDistributions) {
     for (const Epsilon epsilon : kEpsilons) {
-      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      for (std::uint64_t seed = 0; seed < Seeds(4, 100); ++seed) {
         SCOPED_TRACE(::testing::Message()
                      << Name(distribution) << " epsilon " << epsilon.value() << " seed " << seed);
         std::mt19937_64 random(seed);
@@ -222,7 +223,7 @@ TYPED_TEST(Frequencies, OneMillionZipfInLargeWindows) {
 
 TYPED_TEST(Frequencies, MergesInRandomTreesKeepTheGuarantee) {
   using Key = TypeParam;
-  for (std::uint64_t seed = 0; seed < 22; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(22, 5000); ++seed) {
     std::mt19937_64 random(seed);
     const auto distribution = testing::kDistributions[seed % std::size(testing::kDistributions)];
     const Epsilon epsilon = kEpsilons[random() % 4];

@@ -9,6 +9,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/summaries/cases.h"
+
 namespace tidemark {
 namespace {
 
@@ -53,7 +55,7 @@ TEST(QuantileRule, AnyMixOfWindowsKeepsTheBudget) {
   // keeps a few different histories of each class.
   for (const double epsilon : kEpsilons) {
     const QuantileRule rule(epsilon);
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    for (std::uint64_t seed = 0; seed < Seeds(30, 2000); ++seed) {
       SCOPED_TRACE(::testing::Message() << "epsilon " << epsilon << " seed " << seed);
       std::mt19937_64 random(seed);
       std::vector<BucketShape> below, pool;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "summaries/quantile_view.h"
+#include "tests/summaries/cases.h"
 #include "tests/summaries/distributions.h"
 #include "tests/summaries/reference.h"
 #include "tests/summaries/view_checks.h"
@@ -172,7 +173,7 @@ TYPED_TEST(Quantiles, OneMillionInWindowsOf256To262144) {
 
 TYPED_TEST(Quantiles, UnseenValuesWidenTheBoundsAndNothingElse) {
   using Key = TypeParam;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(40, 20'000); ++seed) {
     std::mt19937_64 random(seed);
     const auto distribution =
         testing::kDistributions[random() % std::size(testing::kDistributions)];
@@ -216,7 +217,7 @@ TYPED_TEST(Quantiles, UnseenValuesWidenTheBoundsAndNothingElse) {
 
 TYPED_TEST(Quantiles, MergesInRandomTreesKeepTheGuarantee) {
   using Key = TypeParam;
-  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(24, 5000); ++seed) {
     std::mt19937_64 random(seed);
     const auto distribution = testing::kDistributions[seed % std::size(testing::kDistributions)];
     const Epsilon epsilon = kEpsilons[random() % 3];

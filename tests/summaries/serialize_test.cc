@@ -12,6 +12,7 @@
 #include "summaries/crc32c.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/quantile_summary.h"
+#include "tests/summaries/cases.h"
 #include "tests/summaries/distributions.h"
 #include "tests/summaries/reference.h"
 
@@ -90,7 +91,7 @@ TYPED_TEST(Serialized, LiesUnderARightChecksumAreRefusedOrHarmless) {
   // summary that can go on.
   const std::string bytes = Make<TypeParam>(3000, 0.05, 2).Serialize();
   int accepted = 0;
-  for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(20'000); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     std::string changed = bytes;
@@ -131,7 +132,7 @@ TYPED_TEST(Serialized, LiesUnderARightChecksumAreRefusedOrHarmless) {
 
 TYPED_TEST(Serialized, RandomBytesAreRefused) {
   std::mt19937_64 random(11);
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < Cases(20'000); ++i) {
     std::string bytes(random() % 200, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random());
     ASSERT_THROW(TypeParam::Deserialize(bytes), std::invalid_argument);

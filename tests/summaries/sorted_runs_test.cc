@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "summaries/merge_sorted.h"
+#include "tests/summaries/cases.h"
 
 namespace tidemark {
 namespace {
@@ -28,7 +29,7 @@ std::vector<std::uint32_t> RandomSorted(std::mt19937_64& random) {
 }
 
 TEST(SortedRuns, LongRunsAreFoundWithTheirLengths) {
-  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(4000); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const auto keys = RandomSorted(random);
@@ -69,7 +70,7 @@ TEST(SortedRuns, EveryRunAtEveryPlaceAndStride) {
 }
 
 TEST(SortedRuns, KeysAreFoundWhetherThereOrNot) {
-  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(2000); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const auto keys = RandomSorted(random);
@@ -93,7 +94,7 @@ TEST(SortedRuns, KeysAreFoundWhetherThereOrNot) {
 }
 
 TEST(MergeEqualLengths, EqualsStdMerge) {
-  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+  for (std::uint64_t seed = 0; seed < Seeds(1000); ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const std::size_t n = random() % 70;
