@@ -195,6 +195,7 @@ std::span<const Variant> Variants() {
   static constexpr Variant kVariants[] = {
       {"exponential histogram 0.1 %", "quantile", "f32", 0.001, kProven, kHistogram<1000>},
       {"exponential histogram 1 %", "quantile", "f32", 0.01, kProven, kHistogram<10000>},
+      {"exponential histogram 0.01 %", "quantile", "f32", 1e-4, kProven, kHistogram<100>},
       {"lossy counting 0.01 %, u32", "frequency", "u32", 1e-4, kProven,
        kFrequency<std::uint32_t, 100>},
       {"lossy counting 0.1 %, u32", "frequency", "u32", 1e-3, kProven,
