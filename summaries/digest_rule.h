@@ -2,13 +2,15 @@
 // the definition behind window_digest.h, as arithmetic, so that a sorted window and one that was
 // only counted come to the same bits.
 //
-// Cells. A node is a set of keys that lie next to one another in sorted order; the window is the
-// first. At level s a key belongs to cell key >> s. A node of w keys is divided at level
-// CellLevel(its minimum, its maximum, w, stride), on average stride / 16 to stride / 8 keys to a
-// cell that it spans, so that what a border misses of the stride is little. A cell is light if at
-// most `stride` keys are in it. A heavy one is a run if its keys are all equal, and otherwise a
-// node of its own, divided in its turn. This ends: within one cell of level s, minimum and maximum
-// differ below bit s, and the level of that node is less than s.
+// Cells. At level s a key belongs to cell key >> s. The window is divided at level
+// CellLevel(minimum, maximum, count, stride), the finest at which it spans few enough cells
+// (WindowCells): where the stride is not small, stride / 16 to stride / 4 keys to a cell on
+// average, so that what a border misses of the stride is little. A cell is light if at most
+// `stride` keys are in it. A heavy one of level 0 is a run: its keys are equal. A heavy cell of a
+// higher level is divided in its turn, RefineBits(its keys, stride) levels further down (at most to
+// level 0), into 4 to 8 cells for each stride of its keys. Every cell is a dyadic interval, which
+// depends on the window's keys by its level alone: whoever has counted finer cells can add them up
+// to these.
 //
 // Leaves. The light cells and the runs, in ascending order; the border of a leaf is the number of
 // keys up to its last one, and the entry at that border is {its largest key, border}: an element,
@@ -32,25 +34,39 @@
 
 namespace tidemark::internal {
 
-/// Cells that a node may span for each `stride` of its keys.
+/// Cells that a window may span for each `stride` of its keys, and for each key.
 inline constexpr std::uint64_t kCellsPerStride = 8;
-/// No node is divided more finely at once: what one core's first cache can count into.
-inline constexpr std::uint64_t kMaxCells = std::uint64_t{1} << 13;
+inline constexpr std::uint64_t kKeysPerCell = 4;
+/// No window spans more at once: what a core's second cache can be counted into.
+inline constexpr std::uint64_t kMaxCells = std::uint64_t{1} << 15;
 
-/// Most cells that a node of `weight` keys spans: a power of two. REQUIRES: weight, stride >= 1.
-constexpr std::uint64_t NodeCells(std::uint64_t weight, std::uint64_t stride) {
-  const std::uint64_t strides = (weight - 1) / stride + 1;
-  return std::bit_ceil(std::min(strides * kCellsPerStride, kMaxCells));
+/// Most cells that a window of `count` keys spans: a power of two, 8 or more. REQUIRES: count,
+/// stride >= 1.
+constexpr std::uint64_t WindowCells(std::uint64_t count, std::uint64_t stride) {
+  const std::uint64_t strides = (count - 1) / stride + 1;
+  const std::uint64_t cells =
+      std::min({strides * kCellsPerStride, count / kKeysPerCell, kMaxCells});
+  return std::bit_ceil(std::max<std::uint64_t>(cells, 8));
 }
 
-/// The least level at which the keys from `min` to `max` span at most NodeCells(weight, stride).
+/// The least level at which the keys from `min` to `max` span at most WindowCells(count, stride).
 template <class Key>
-constexpr int CellLevel(Key min, Key max, std::uint64_t weight, std::uint64_t stride) {
-  const std::uint64_t cells = NodeCells(weight, stride);
+constexpr int CellLevel(Key min, Key max, std::uint64_t count, std::uint64_t stride) {
+  const std::uint64_t cells = WindowCells(count, stride);
   const int level = std::max(
       0, static_cast<int>(std::bit_width(static_cast<Key>(max - min))) - std::countr_zero(cells));
   // They span at most cells + 1 at this level: less than cells whole ones, and parts of two.
   return level + (static_cast<std::uint64_t>((max >> level) - (min >> level)) < cells ? 0 : 1);
+}
+
+/// How many levels further down a heavy cell is divided. REQUIRES: keys > stride >= 1.
+constexpr int RefineBits(std::uint64_t keys, std::uint64_t stride) {
+  return static_cast<int>(std::bit_width((keys - 1) / stride)) + 2;
+}
+
+/// The level at which a heavy cell of `level` is divided.
+constexpr int RefinedLevel(int level, std::uint64_t keys, std::uint64_t stride) {
+  return std::max(0, level - RefineBits(keys, stride));
 }
 
 }  // namespace tidemark::internal

@@ -32,9 +32,12 @@ struct WindowDigest {
   friend bool operator==(const WindowDigest&, const WindowDigest&) = default;
 };
 
+/// Errors: throws std::invalid_argument for stride 0, std::length_error for 2^32 keys or more.
+void CheckDigestible(std::uint64_t count, std::uint64_t stride);
+
 /// The digest of a sorted window: the reference definition. No entries for an empty window.
 /// Cost: one search among `stride` keys for each entry.
-/// Errors: throws std::invalid_argument for stride 0, std::length_error for 2^32 keys or more.
+/// Errors: those of CheckDigestible.
 template <class Key>
 WindowDigest<Key> DigestSorted(std::span<const Key> sorted, std::uint64_t stride);
 

@@ -22,19 +22,20 @@ struct DigestLeaf {
   bool run;
 };
 
+/// The leaves of the cells of `level` that sorted[begin, end) are in.
 template <class Key>
-void CollectLeaves(std::span<const Key> sorted, std::size_t begin, std::size_t end,
+void CollectLeaves(std::span<const Key> sorted, std::size_t begin, std::size_t end, int level,
                    std::uint64_t stride, std::vector<DigestLeaf>& leaves) {
-  const int level = internal::CellLevel(sorted[begin], sorted[end - 1], end - begin, stride);
   for (std::size_t at = begin; at < end;) {
     std::size_t last = at;
     while (last < end && sorted[last] >> level == sorted[at] >> level) ++last;
     if (last - at <= stride) {
       leaves.push_back({at, last, false});
-    } else if (sorted[at] == sorted[last - 1]) {
+    } else if (level == 0) {
       leaves.push_back({at, last, true});
     } else {
-      CollectLeaves(sorted, at, last, stride, leaves);
+      CollectLeaves(sorted, at, last, internal::RefinedLevel(level, last - at, stride), stride,
+                    leaves);
     }
     at = last;
   }
@@ -44,7 +45,8 @@ void CollectLeaves(std::span<const Key> sorted, std::size_t begin, std::size_t e
 template <class Key>
 WindowDigest<Key> DigestByDefinition(std::span<const Key> sorted, std::uint64_t stride) {
   std::vector<DigestLeaf> leaves;
-  CollectLeaves<Key>(sorted, 0, sorted.size(), stride, leaves);
+  const int level = internal::CellLevel(sorted.front(), sorted.back(), sorted.size(), stride);
+  CollectLeaves<Key>(sorted, 0, sorted.size(), level, stride, leaves);
   WindowDigest<Key> digest{sorted.size(), stride, {}, {}};
   std::uint64_t p = 0;
   const auto emit = [&](std::size_t position) {

@@ -98,7 +98,7 @@ TYPED_TEST(WindowDigestTest, LevelIsTheLeastThatSpansFewEnoughCells) {
               b = static_cast<Key>(a + (static_cast<Key>(random()) >> bits));
     const Key min = std::min(a, b), max = std::max(a, b);
     const std::uint64_t weight = 1 + random() % 300'000, stride = 1 + random() % 400;
-    const std::uint64_t cells = internal::NodeCells(weight, stride);
+    const std::uint64_t cells = internal::WindowCells(weight, stride);
     ASSERT_LE(cells, internal::kMaxCells);
     const int level = internal::CellLevel(min, max, weight, stride);
     ASSERT_LT(level, static_cast<int>(8 * sizeof(Key)));
