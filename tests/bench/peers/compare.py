@@ -25,7 +25,7 @@ def parse(arguments):
     parser.add_argument("--tidemark", metavar="LIBRARY", help="libtidemark_peers.so")
     parser.add_argument("--rivals", metavar="LIBRARY", help="librival_peers.so, if it was built")
     parser.add_argument("--venv", default="build/peers-venv", help="named in advice alone")
-    parser.add_argument("--sections", default="quantiles,length,frequencies", help="of these")
+    parser.add_argument("--sections", default="quantiles,length,sliding,frequencies", help="of these")
     parser.add_argument("--inputs", default="all", help="for quantiles: names, comma-separated")
     parser.add_argument("--only", default="", help="contenders whose names hold one of these")
     parser.add_argument("--n", type=float, default=1e8, help="values of one input")
@@ -84,6 +84,8 @@ def run(options):
         faults += measure.quantiles(options, rows, figures)
     if "length" in sections:
         measure.length(options, rows, figures)
+    if "sliding" in sections:
+        faults += measure.sliding(options, rows, figures)
     if "frequencies" in sections:
         faults += measure.frequencies(options, rows, figures)
     report.write(figures)

@@ -10,6 +10,8 @@ from contenders import DTYPES, NO_BOUND, call_seconds, heap_bytes, thread_second
 PHIS = 9_999
 WINDOW = 1 << 18  # of tidemark_peers.cc
 KLL = {0.01: "KLL k=268", 0.001: "KLL k=2862", 1e-4: "KLL k=29000"}
+LAST = 1_000_000  # values in a sliding window, as in the names of tidemark_peers.cc
+SLIDING_INPUTS = ["random", "sorted", "reversed", "lognormal", "zoom in", "sawtooth", "drifting"]
 # HdrHistogram takes whole numbers of a fixed range; these inputs leave any that it has.
 NOT_FOR_HDR = {"very wide", "outliers"}
 
@@ -18,8 +20,10 @@ def progress(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def rounds_of(rows, values, rounds):
-    """Feeds everyone slice by slice; {name: [values/s of each round]} and the peers."""
+def rounds_of(rows, values, rounds, check=lambda until, peers: 0):
+    """Feeds everyone slice by slice; {name: [values/s of each round]}, the peers, and the sum of what
+    check(values so far, peers) found after each round."""
+    found = 0
     peers = {row.name: row.make() for row in rows}
     rates = {row.name: [] for row in rows}
     borders = np.linspace(0, values.size, rounds + 1).astype(int)
@@ -30,7 +34,8 @@ def rounds_of(rows, values, rounds):
             start = thread_seconds()
             peers[name].add(part)
             rates[name].append(part.size / (thread_seconds() - start))
-    return rates, peers
+        found += check(borders[turn + 1], peers)
+    return rates, peers, found
 
 
 def faster(rates, plain):
@@ -121,7 +126,7 @@ def quantiles(options, rows, figures):
         progress(f"{name}: {n} values")
         values = inputs.make(name, n)
         entered = [row for row in rows if not (name in NOT_FOR_HDR and "Hdr" in row.name)]
-        rates, peers = rounds_of(entered, values, options.rounds)
+        rates, peers, _ = rounds_of(entered, values, options.rounds)
         for row in entered:
             figures.add("quantiles", name, row.name, "rate", "values/s", rates[row.name], n)
         add_ratios(figures, "quantiles", name, entered, rates,
@@ -168,6 +173,52 @@ def length(options, rows, figures):
                         10**exponent)
 
 
+def sliding(options, rows, figures):
+    """Windows of the last LAST values against the plain rate of KLL, which has no windows. Answers are
+    checked after every round."""
+    base = [row for row in rows if row.name.startswith(KLL[0.01])]
+    rows = [row for row in rows if row.kind == "sliding"] + base
+    if len(rows) == len(base):
+        return 0
+    names = SLIDING_INPUTS if options.inputs == "all" else options.inputs.split(",")
+    n, faults = int(options.n), 0
+    for name in names:
+        progress(f"sliding, {name}: {n} values")
+        values = inputs.make(name, n)
+        seen = {row.name: {"error": [], "proven": []} for row in rows if row.own}
+
+        def check(until, peers):
+            wrong = 0
+            truth = Truth(values[max(0, until - LAST) : until])
+            for row in rows:
+                if row.own:
+                    answers, low, high = peers[row.name].quantiles(truth.phis)
+                    width, outside = truth.certificate(answers, low, high)
+                    seen[row.name]["error"].append(truth.errors(answers)[0])
+                    seen[row.name]["proven"].append(width)
+                    wrong += outside
+            return wrong
+
+        rates, peers, wrong = rounds_of(rows, values, options.rounds, check)
+        faults += wrong
+        add_ratios(figures, "sliding", name, rows, rates, lambda row: KLL.get(row.epsilon), n)
+        for row in rows:
+            peer = peers[row.name]
+            figures.add("sliding", name, row.name, "rate", "values/s", rates[row.name], n)
+            if row.own:
+                for measure, of in seen[row.name].items():
+                    figures.add("sliding", name, row.name, measure, "of the window", of, n)
+                again = [peer.quantile_seconds(phi, None, 20) for phi in (0.1, 0.5, 0.99)]
+                fresh = [peer.quantile_seconds(phi, values[:1].copy(), 20) for phi in (0.1, 0.5, 0.99)]
+                figures.add("sliding", name, row.name, "quantile", "s", again, n)
+                figures.add("sliding", name, row.name, "quantile, fresh", "s", fresh, n)
+                for measure, size in zip(["summary", "summary, most", "windows", "exported"],
+                                         peer.bytes()):
+                    figures.add("sliding", name, row.name, measure, "bytes", [size], n)
+            peer.free()
+    return faults
+
+
 def count_errors(row, peer, items, truth, n):
     """The widest stated interval, and how many are wrong, of the most frequent items."""
     low, high = peer.counts(items)
@@ -185,7 +236,7 @@ def frequencies(options, rows, figures):
             continue
         progress(f"frequencies, {value}: {n} items")
         items = inputs.zipf(n, DTYPES[value])
-        rates, peers = rounds_of(entered, items, options.rounds)
+        rates, peers, _ = rounds_of(entered, items, options.rounds)
         found, counts = np.unique(items, return_counts=True)
         heaviest = np.argsort(counts)[-20_000:]
         found, counts = found[heaviest].copy(), counts[heaviest].astype(np.uint64)

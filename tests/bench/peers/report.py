@@ -115,6 +115,22 @@ def frequencies(figures):
     grid("Merge of two such, µs", of("merge"), lambda row: spread(row, 1e6))
 
 
+def sliding(figures):
+    of = lambda measure: figures.of("sliding", measure)  # noqa: E731
+    grid("Sliding windows beside plain sketches: million values/s", of("rate"),
+         lambda row: spread(row, 1e-6))
+    grid("Sliding windows: times the plain rate of KLL k=268", of("ratio to KLL k=268"), spread)
+    grid("Sliding windows: error, % of the window, measured / proven, the worst round",
+         beside(of("error"), of("proven")),
+         lambda two: f"{percent(two[0]['greatest'])} / {percent(two[1]['greatest'])}")
+    grid("Sliding windows: bytes of the summary, at the end / at most",
+         beside(of("summary"), of("summary, most")),
+         lambda two: f"{two[0]['median']:.0f} / {two[1]['median']:.0f}")
+    grid("Sliding windows: one quantile, µs: asked again / the first after one more value",
+         beside(of("quantile"), of("quantile, fresh")),
+         lambda two: " / ".join(three_digits(1e6 * row["median"]) for row in two))
+
+
 def write(figures):
     rates = figures.of("quantiles", "rate")
     if rates:
@@ -126,4 +142,5 @@ def write(figures):
     costs(figures)
     grid("Cost of a value on the way from n/10 to n, ns", figures.of("length", "cost of a value"),
          lambda row: spread(row, 1e9))
+    sliding(figures)
     frequencies(figures)
