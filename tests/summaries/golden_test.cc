@@ -110,7 +110,7 @@ std::string Read(const std::string& bytes) {
     Describe(of, out);
     return out.str();
   };
-  const std::string text = describe(summary);
+  std::string text = describe(summary);
   EXPECT_EQ(describe(Summary::Deserialize(summary.Serialize())), text);
   const std::uint64_t before = summary.count();
   summary.AddWindow(std::vector<Key>(8, Key{5}));
