@@ -47,6 +47,31 @@ TEST(SortedRuns, LongRunsAreFoundWithTheirLengths) {
   }
 }
 
+TEST(SortedRuns, LongArraysWithHugeRuns) {
+  for (std::uint64_t seed = 0; seed < Seeds(300, 20'000); ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    std::vector<std::uint64_t> keys;
+    const std::size_t size = random() % 20'000;
+    for (std::uint64_t key = 0; keys.size() < size; key += 1 + random() % 3) {
+      const std::uint64_t length = std::uint64_t{1} << (random() % (random() % 8 == 0 ? 13 : 5));
+      keys.insert(keys.end(), 1 + random() % length, key << 40 | key);
+    }
+    for (const std::uint64_t least : {std::uint64_t{1}, std::uint64_t{2}, 1 + random() % 70}) {
+      std::vector<std::pair<std::size_t, std::size_t>> expected, found;
+      for (std::size_t at = 0; at < keys.size();) {
+        const std::size_t begin = at;
+        while (at < keys.size() && keys[at] == keys[begin]) ++at;
+        if (at - begin >= least) expected.emplace_back(begin, at);
+      }
+      internal::ForEachRunAt(
+          std::span<const std::uint64_t>(keys), least,
+          [&](std::size_t begin, std::size_t end) { found.emplace_back(begin, end); });
+      ASSERT_EQ(found, expected) << "least " << least;
+    }
+  }
+}
+
 TEST(SortedRuns, EveryRunAtEveryPlaceAndStride) {
   // One run of each length at each place of 70 otherwise distinct keys, for each least length.
   for (std::size_t length = 1; length <= 24; ++length) {
@@ -61,6 +86,7 @@ TEST(SortedRuns, EveryRunAtEveryPlaceAndStride) {
                              [&](std::uint64_t, std::uint64_t count) {
                                runs += count >= 2 || length == 1;
                                ASSERT_TRUE(count == length || count == 1);
+                               ASSERT_GE(count, least);
                              });
         ASSERT_EQ(runs, length == 1 ? (least == 1 ? 70 : 0) : (least <= length ? 1 : 0))
             << length << ' ' << place << ' ' << least;
