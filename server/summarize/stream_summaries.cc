@@ -1,13 +1,12 @@
 #include "server/summarize/stream_summaries.h"
 
 #include <memory>
-#include <vector>
 
 namespace tidemark::server {
 
 template <class Key>
 SummarySnapshot<Key> EmptySnapshot(double quantile_epsilon, double frequency_epsilon) {
-  static const auto kNoEntries = std::make_shared<const std::vector<FrequencyEntry<Key>>>();
+  static const auto kNoEntries = std::make_shared<const FrequencyEntries<Key>>();
   SummarySnapshot<Key> snapshot;
   snapshot.quantiles.epsilon = quantile_epsilon;
   snapshot.frequencies.epsilon = frequency_epsilon;

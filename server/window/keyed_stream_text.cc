@@ -45,12 +45,13 @@ absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::stri
 // Forgets what neither the summary nor a window holds, if there may be any such item.
 template <class Key>
 void KeyedStream<Key>::ForgetItems() {
-  const auto& entries = *published_.frequencies.entries;
-  if (dictionary_->size() <= entries.size() + pending_keys_ + open_.size()) return;
+  const std::size_t kept = published_.frequencies.entries->size();
+  if (dictionary_->size() <= kept + pending_keys_ + open_.size()) return;
+  std::vector<Key> ids;
+  ids.reserve(kept);
+  published_.frequencies.ForEachKey([&](Key id) { ids.push_back(id); });
   dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
-    return std::binary_search(
-        entries.begin(), entries.end(), FrequencyEntry<Key>{static_cast<Key>(id), 0, 0},
-        [](const auto& a_entry, const auto& b_entry) { return a_entry.key < b_entry.key; });
+    return std::binary_search(ids.begin(), ids.end(), static_cast<Key>(id));
   });
   CountDictionary(0);
 }

@@ -1,6 +1,7 @@
-// Serialized frequency summaries, with the checksum that they came with and with one that fits:
-// what is not a summary is refused with a reason; what is accepted serializes to the same bytes,
-// counts within its epsilon, and stays so after a merge and after another window.
+// Serialized frequency summaries, of keys and of weighted keys, with the checksum that they came
+// with and with one that fits: what is not a summary is refused with a reason; what is accepted
+// serializes to the same bytes (of version 1, to bytes that do), counts within its epsilon, and
+// stays so after a merge and after another window.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "summaries/frequency_summary.h"
 #include "summaries/frequency_view.h"
 #include "summaries/quantile_rule.h"
+#include "summaries/weighted_frequency.h"
 #include "tests/fuzz/summary_bytes.h"
 
 namespace {
@@ -22,6 +24,8 @@ namespace {
 using tidemark::FrequencySummary;
 using tidemark::FrequencyView;
 using tidemark::ItemCount;
+using tidemark::KeyWeight;
+using tidemark::WeightedFrequencySummary;
 
 constexpr std::uint64_t kUnseen = 3;
 
@@ -30,12 +34,31 @@ void Require(bool property) {
 }
 
 template <class Key>
-void CheckView(const FrequencyView<Key>& view, const FrequencySummary<Key>& summary,
-               std::span<const Key> open, std::uint64_t unseen) {
+std::uint64_t TotalOf(const FrequencySummary<Key>& summary) {
+  return summary.count();
+}
+template <class Key>
+std::uint64_t TotalOf(const WeightedFrequencySummary<Key>& summary) {
+  return summary.weight();
+}
+
+template <class Key>
+void CheckTop(const FrequencyView<Key>& view, std::size_t k) {
+  const auto top = view.TopK(k);
+  Require(top.items.size() <= k && top.certain <= top.items.size());
+  for (const ItemCount<Key>& item : top.items) {
+    Require(item == view.Count(item.key));
+    if (top.items.size() == k) Require(item.count_high >= top.top_low);
+  }
+}
+
+template <class Key, class Summary>
+void CheckView(const FrequencyView<Key>& view, const Summary& summary, std::span<const Key> open,
+               std::uint64_t unseen) {
   const std::uint64_t n = view.n();
-  Require(n == summary.count() + open.size() + unseen);
+  Require(n == TotalOf(summary) + open.size() + unseen);
   Require(unseen > 0 || view.WithinEpsilon());
-  const std::uint64_t width = tidemark::DroppedBound(view.epsilon(), summary.count()) + unseen;
+  const std::uint64_t width = summary.dropped() + unseen;
   std::uint64_t sum = 0;
   const auto check = [&](const ItemCount<Key>& item) {
     Require(item.count_low <= item.count_high && item.count_high <= n);
@@ -49,6 +72,8 @@ void CheckView(const FrequencyView<Key>& view, const FrequencySummary<Key>& summ
   });
   Require(sum <= n);
   for (const Key key : open) check(view.Count(key));
+  CheckTop(view, 1);
+  CheckTop(view, 5);
   for (const double support : {view.MinimumSupport(), 0.1, 0.5, 1.0}) {
     if (!(support > 0 && support <= 1)) continue;
     if (!view.Serves(support)) {
@@ -69,8 +94,8 @@ void CheckView(const FrequencyView<Key>& view, const FrequencySummary<Key>& summ
   }
 }
 
-template <class Key>
-void CheckAnswers(const FrequencySummary<Key>& summary, std::span<const Key> open) {
+template <class Key, class Summary>
+void CheckAnswers(const Summary& summary, std::span<const Key> open) {
   using View = FrequencyView<Key>;
   CheckView<Key>(View(summary.Snapshot()), summary, {}, 0);
   CheckView<Key>(View(summary.Snapshot(), open), summary, open, 0);
@@ -78,38 +103,65 @@ void CheckAnswers(const FrequencySummary<Key>& summary, std::span<const Key> ope
 }
 
 /// `change` takes `more` values in, or throws and leaves the summary as it was.
-template <class Key, class Change>
-void CheckChange(FrequencySummary<Key> summary, std::uint64_t more, std::span<const Key> open,
-                 Change change) {
+template <class Key, class Summary, class Change>
+void CheckChange(Summary summary, std::uint64_t more, std::span<const Key> open, Change change) {
   const std::string before = summary.Serialize();
-  const std::uint64_t count = summary.count();
+  const std::uint64_t count = TotalOf(summary);
   try {
     change(summary);
-    Require(summary.count() == count + more);
+    Require(TotalOf(summary) == count + more);
   } catch (const std::length_error&) {
     Require(more > tidemark::kMaxSummaryCount - count && summary.Serialize() == before);
   }
   CheckAnswers(summary, open);
   const std::string after = summary.Serialize();
-  Require(FrequencySummary<Key>::Deserialize(after).Serialize() == after);
+  Require(Summary::Deserialize(after).Serialize() == after);
+}
+
+template <class Key>
+void CheckCounts(std::string_view bytes) {
+  const auto summary = FrequencySummary<Key>::Deserialize(bytes);
+  const std::string again = summary.Serialize();
+  Require(again == bytes || bytes[4] == 1);
+  Require(FrequencySummary<Key>::Deserialize(again).Serialize() == again);
+  const std::vector<Key> window = tidemark::fuzz::SortedKeys<Key>(bytes);
+  CheckAnswers<Key>(summary, window);
+  CheckChange<Key>(summary, summary.count(), window, [&](auto& into) { into.Merge(into); });
+  CheckChange<Key>(summary, window.size(), window, [&](auto& into) { into.AddWindow(window); });
+  FrequencySummary<Key> other(summary.epsilon());
+  for (std::size_t size = window.size(); size > 0; size -= 4) {
+    other.AddWindow(std::span<const Key>(window).first(size));
+  }
+  CheckChange<Key>(summary, other.count(), window, [&](auto& into) { into.Merge(other); });
+}
+
+template <class Key>
+void CheckWeights(std::string_view bytes) {
+  const auto summary = WeightedFrequencySummary<Key>::Deserialize(bytes);
+  Require(summary.Serialize() == bytes);
+  const std::vector<Key> window = tidemark::fuzz::SortedKeys<Key>(bytes);
+  CheckAnswers<Key>(summary, window);
+  CheckChange<Key>(summary, summary.weight(), window, [&](auto& into) { into.Merge(into); });
+  std::vector<KeyWeight<Key>> pairs;
+  std::uint64_t weight = 0;
+  for (const Key key : window) {
+    pairs.push_back({key, key % 1000});
+    weight += key % 1000;
+  }
+  CheckChange<Key>(summary, weight, window, [&](auto& into) { into.AddWindow(pairs); });
 }
 
 template <class Key>
 void Check(std::string_view bytes) {
   try {
-    const auto summary = FrequencySummary<Key>::Deserialize(bytes);
-    Require(summary.Serialize() == bytes);
-    const std::vector<Key> window = tidemark::fuzz::SortedKeys<Key>(bytes);
-    CheckAnswers<Key>(summary, window);
-    CheckChange<Key>(summary, summary.count(), window, [&](auto& into) { into.Merge(into); });
-    CheckChange<Key>(summary, window.size(), window, [&](auto& into) { into.AddWindow(window); });
-    FrequencySummary<Key> other(summary.epsilon());
-    for (std::size_t size = window.size(); size > 0; size -= 4) {
-      other.AddWindow(std::span<const Key>(window).first(size));
-    }
-    CheckChange<Key>(summary, other.count(), window, [&](auto& into) { into.Merge(other); });
+    CheckCounts<Key>(bytes);
   } catch (const std::invalid_argument& refusal) {
     Require(std::string_view(refusal.what()).starts_with("serialized frequency summary "));
+  }
+  try {
+    CheckWeights<Key>(bytes);
+  } catch (const std::invalid_argument& refusal) {
+    Require(std::string_view(refusal.what()).starts_with("serialized weighted frequency summary "));
   }
 }
 

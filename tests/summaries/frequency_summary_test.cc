@@ -21,6 +21,7 @@ namespace tidemark {
 namespace {
 
 using testing::Distribution;
+using testing::EntriesOf;
 using testing::NaiveLossyCounting;
 using testing::Oracle;
 
@@ -162,7 +163,7 @@ TYPED_TEST(Frequencies, EqualTheNaiveRule) {
               summary.AddWindow(window);
               naive.AddWindow(window);
               ASSERT_EQ(summary.dropped(), naive.dropped());
-              ASSERT_EQ(*summary.Snapshot().entries, naive.entries()) << "n " << summary.count();
+              ASSERT_EQ(EntriesOf(summary), naive.entries()) << "n " << summary.count();
             });
         if (this->HasFatalFailure()) return;
       }
@@ -319,6 +320,36 @@ TYPED_TEST(Frequencies, SnapshotsDoNotChangeAndNameTheirKeys) {
   EXPECT_EQ(summary.entries(), 1u);  // D(100) = 9, and 1 came 6 times
 }
 
+/// The sequence of windows that leaves the most entries behind: 1/epsilon values of each age, all
+/// of them keys that come as often as they must to be kept to the end.
+TYPED_TEST(Frequencies, TheMostEntriesAreAsManyAsIsProven) {
+  using Key = TypeParam;
+  for (const std::uint64_t parts : {10u, 64u, 1000u}) {
+    for (const std::uint64_t oldest : {1u, 7u, 300u}) {
+      FrequencySummary<Key> summary(1.0 / static_cast<double>(parts));
+      summary.AddWindow(std::vector<Key>{0});  // the next value raises D
+      Key key = 1;
+      std::size_t expected = 0;
+      double most = 0;
+      for (std::uint64_t age = oldest + 1; age-- > 0;) {
+        const std::size_t size = age > 0 ? parts : parts - 1;  // the last window does not raise it
+        std::vector<Key> window;
+        while (window.size() + age + 1 <= size) {
+          window.insert(window.end(), age + 1, key++);
+          ++expected;
+        }
+        window.resize(size, key++);  // too few of them: dropped
+        summary.AddWindow(window);
+        most += static_cast<double>(parts) / static_cast<double>(age + 1);
+      }
+      EXPECT_EQ(summary.dropped(), oldest);
+      EXPECT_EQ(summary.entries(), expected) << parts << ' ' << oldest;
+      EXPECT_LT(static_cast<double>(summary.entries()), most);
+      EXPECT_GT(static_cast<double>(summary.entries()), most - static_cast<double>(oldest) - 2);
+    }
+  }
+}
+
 RC_GTEST_PROP(FrequencyProperty, EqualsTheNaiveRule,
               (const std::vector<std::vector<std::uint8_t>>& windows)) {
   FrequencySummary<std::uint64_t> summary(0.125);
@@ -329,7 +360,7 @@ RC_GTEST_PROP(FrequencyProperty, EqualsTheNaiveRule,
     std::sort(window.begin(), window.end());
     summary.AddWindow(window);
     naive.AddWindow(window);
-    RC_ASSERT(*summary.Snapshot().entries == naive.entries());
+    RC_ASSERT(EntriesOf(summary) == naive.entries());
   }
 }
 

@@ -10,7 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "summaries/fraction.h"
 #include "summaries/frequency_summary.h"
+#include "summaries/key_weight.h"
 
 namespace tidemark::testing {
 
@@ -50,7 +52,8 @@ void ForEachWindow(std::span<const Key> keys, NextSize next_size, Visit visit) {
   }
 }
 
-/// Lossy counting without any short cut. epsilon = numerator / denominator, exactly.
+/// Lossy counting without any short cut. epsilon = numerator / denominator, exactly. Windows may be
+/// of keys, which weigh 1, or of keys with weights.
 template <class Key>
 class NaiveLossyCounting {
  public:
@@ -58,16 +61,21 @@ class NaiveLossyCounting {
       : numerator_(numerator), denominator_(denominator) {}
 
   std::uint64_t dropped() const {
-    const std::uint64_t ceil = (n_ * numerator_ + denominator_ - 1) / denominator_;
-    return ceil > 0 ? ceil - 1 : 0;
+    const Uint128 ceil = (static_cast<Uint128>(n_) * numerator_ + denominator_ - 1) / denominator_;
+    return ceil > 0 ? static_cast<std::uint64_t>(ceil - 1) : 0;
   }
   void AddWindow(std::span<const Key> window) {
+    std::vector<KeyWeight<Key>> pairs;
+    for (const Key key : window) pairs.push_back({key, 1});
+    AddWindow(std::span<const KeyWeight<Key>>(pairs));
+  }
+  void AddWindow(std::span<const KeyWeight<Key>> window) {
     const std::uint64_t before = dropped();
-    for (const Key key : window) {
+    for (const auto& [key, weight] : window) {
       const auto [entry, is_new] = entries_.try_emplace(key, FrequencyEntry<Key>{key, 0, before});
-      ++entry->second.count;
+      entry->second.count += weight;
+      n_ += weight;
     }
-    n_ += window.size();
     std::erase_if(entries_, [&](const auto& entry) {
       return entry.second.count + entry.second.delta <= dropped();
     });
@@ -83,6 +91,14 @@ class NaiveLossyCounting {
   std::uint64_t n_ = 0;
   std::map<Key, FrequencyEntry<Key>> entries_;
 };
+
+/// What a frequency summary holds, in order.
+template <class Summary>
+std::vector<typename Summary::Entry> EntriesOf(const Summary& summary) {
+  std::vector<typename Summary::Entry> entries;
+  summary.Snapshot().entries->ForEach([&](const auto& entry) { entries.push_back(entry); });
+  return entries;
+}
 
 }  // namespace tidemark::testing
 

@@ -1,4 +1,4 @@
-// The serialized form of both summaries: it comes back to the bit, depends on the windows alone,
+// The serialized form of all summaries: it comes back to the bit, depends on the windows alone,
 // and no damage passes, be it a flipped bit, a cut, or a lie under a right checksum.
 #include <gtest/gtest.h>
 
@@ -15,9 +15,12 @@
 #include "tests/summaries/cases.h"
 #include "tests/summaries/distributions.h"
 #include "tests/summaries/reference.h"
+#include "tests/summaries/weighted_keys.h"
 
 namespace tidemark {
 namespace {
+
+using testing::WeightedKeys;
 
 template <class Summary>
 struct KeyOf;
@@ -49,9 +52,9 @@ void FixChecksum(std::string& bytes) {
 
 template <class Summary>
 class Serialized : public ::testing::Test {};
-using Summaries =
-    ::testing::Types<QuantileSummary<std::uint32_t>, QuantileSummary<std::uint64_t>,
-                     FrequencySummary<std::uint32_t>, FrequencySummary<std::uint64_t>>;
+using Summaries = ::testing::Types<QuantileSummary<std::uint32_t>, QuantileSummary<std::uint64_t>,
+                                   FrequencySummary<std::uint32_t>, FrequencySummary<std::uint64_t>,
+                                   WeightedKeys<std::uint32_t>, WeightedKeys<std::uint64_t>>;
 TYPED_TEST_SUITE(Serialized, Summaries);
 
 TYPED_TEST(Serialized, ComesBackToTheBitAndGoesOnTheSame) {
@@ -167,6 +170,11 @@ TEST(SerializedMessages, NameWhatIsWrong) {
   std::string huge = good;
   huge[34] = 50;  // log2 of the samples of bucket 0
   FixChecksum(huge);
+  using Frequency = FrequencySummary<std::uint32_t>;
+  later = Frequency(0.1).Serialize();
+  later[4] = 3;
+  EXPECT_EQ(Refusal<Frequency>(later),
+            "serialized frequency summary has version 3, expected 1 to 2");
   EXPECT_NE(Refusal<Summary>(huge).find("cut short: 1125899906842624 items of 4 bytes"),
             std::string::npos)
       << Refusal<Summary>(huge);
