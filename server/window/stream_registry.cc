@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/window/concat.h"
+#include "server/window/refusal.h"
 #include "server/window/text_rules.h"
 
 namespace tidemark::server {
@@ -47,11 +48,10 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
                                                "\": the limit of ", limits_.streams_max,
                                                " streams is reached"));
   }
-  if (settings.type == ValueType::kString && settings.payload == PayloadType::kY) {
-    return absl::InvalidArgumentError(
-        Concat("stream \"", Printable(name),
-               "\": strings have no order, so that no y beside them can be summed over a range; "
-               "expected weights, or numbers with y"));
+  if (settings.payload != PayloadType::kNone) {
+    return WithRefusal(absl::UnimplementedError(Concat("stream \"", Printable(name),
+                                                       "\": no summary takes weights or y yet")),
+                       Refusal::kTypeMismatch);
   }
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   streams_.emplace(stream->name(), stream);

@@ -41,6 +41,16 @@ TEST_F(StreamRegistryTest, RefusesBadSettings) {
   EXPECT_EQ(registry_.size(), 0u);
 }
 
+TEST_F(StreamRegistryTest, RefusesWhatNoSummaryTakes) {
+  for (const PayloadType payload : {PayloadType::kWeight, PayloadType::kY}) {
+    EXPECT_EQ(registry_.Create("s", {.payload = payload}).status().code(),
+              absl::StatusCode::kUnimplemented);
+    const auto opened = registry_.FindOrCreate("s", ElementType(ValueType::kIpv4, payload));
+    EXPECT_EQ(opened.status().message(), "stream \"s\": no summary takes weights or y yet");
+  }
+  EXPECT_EQ(registry_.size(), 0u);
+}
+
 TEST_F(StreamRegistryTest, HoldsItsLimit) {
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(registry_.FindOrCreate(name, {}).ok());
   const auto fourth = registry_.FindOrCreate("d", {});
