@@ -32,31 +32,9 @@
 #include <vector>
 
 #include "summaries/quantile_rule.h"
-#include "summaries/ranked_samples.h"
+#include "summaries/quantile_snapshot.h"
 
 namespace tidemark {
-
-/// Samples of shape.count() values; see quantile_rule.h. Immutable, shared by summary and
-/// snapshots.
-template <class Key>
-struct SampleBucket {
-  BucketShape shape;
-  std::shared_ptr<const Key[]> keys;  ///< shape.samples keys, ascending
-
-  std::span<const Key> samples() const { return {keys.get(), shape.samples}; }
-};
-
-/// What a summary held at one moment, as parts that stand for disjoint sets of its values, in any
-/// number of either kind. Copying it copies their pointers, O(log n) of them. Any thread may read
-/// it.
-template <class Key>
-struct QuantileSnapshot {
-  double epsilon = 0;
-  std::uint64_t count = 0;  ///< of all parts together
-  Key min = 0;              ///< the smallest value that the buckets stand for, if there are any
-  std::vector<SampleBucket<Key>> buckets;
-  std::vector<std::shared_ptr<const RankedSamples<Key>>> ranked{};  ///< none is null
-};
 
 /// Thread: one writer. Snapshot() must not run at the same time as a writing method (it is short:
 /// take it under the writer's lock); what it returns may be read by any thread for as long as it

@@ -40,6 +40,10 @@ QuantileView<Key>::QuantileView(QuantileSnapshot<Key> snapshot, std::span<const 
       unseen_(unseen),
       n_(snapshot_.count + open_sorted.size() + unseen),
       epsilon_(epsilon.value_or(snapshot_.epsilon)) {
+  for (const auto& packed : snapshot_.packed) {
+    snapshot_.ranked.push_back(std::make_shared<const RankedSamples<Key>>(packed->Unpack()));
+  }
+  snapshot_.packed.clear();
   parts_.reserve(snapshot_.buckets.size() + snapshot_.ranked.size() + 2);
   for (const auto& bucket : snapshot_.buckets) {
     parts_.push_back({bucket.keys.get(), bucket.shape.samples, bucket.shape});
@@ -78,6 +82,7 @@ std::uint64_t QuantileView<Key>::worst_gap() const {
 
 template <class Key>
 bool QuantileView<Key>::WithinEpsilon() const {
+  if (snapshot_.end != TailEnd::kNone) return unseen_ == 0;
   return worst_gap() <= FloorFraction(epsilon_, n_);
 }
 
@@ -253,14 +258,29 @@ std::vector<QuantileAnswer<Key>> QuantileView<Key>::Quantiles(std::span<const do
   std::vector<QuantileAnswer<Key>> answers(phis.size());
   if (phis.empty()) return answers;
   RequireValues();
-  std::vector<std::size_t> order(phis.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(phis[a], a) < std::pair(phis[b], b);
-  });
+  std::vector<std::pair<std::uint64_t, std::size_t>> order(phis.size());
+  for (std::size_t i = 0; i < phis.size(); ++i) order[i] = {TargetRank(phis[i], n_), i};
+  std::sort(order.begin(), order.end());
+  Search search(parts_.size());
+  for (const auto& [target, i] : order) answers[i] = Select(target, search);
+  return answers;
+}
+
+template <class Key>
+std::vector<QuantileAnswer<Key>> QuantileView<Key>::AtRanks(
+    std::span<const std::uint64_t> ascending_ranks) const {
+  if (ascending_ranks.empty()) return {};
+  if (ascending_ranks.front() < 1 || ascending_ranks.back() > n_ ||
+      !std::is_sorted(ascending_ranks.begin(), ascending_ranks.end())) {
+    throw std::invalid_argument("ranks were asked that do not ascend from 1 to " +
+                                std::to_string(n_));
+  }
+  RequireValues();
+  std::vector<QuantileAnswer<Key>> answers;
+  answers.reserve(ascending_ranks.size());
   // What lies below one target lies below every greater one: low + high - 2t falls as t grows.
   Search search(parts_.size());
-  for (const std::size_t i : order) answers[i] = Select(TargetRank(phis[i], n_), search);
+  for (const std::uint64_t target : ascending_ranks) answers.push_back(Select(target, search));
   return answers;
 }
 
@@ -281,6 +301,43 @@ std::vector<Key> QuantileView<Key>::EquiDepthBounds(std::size_t buckets) const {
     if (bounds.empty() || answer.value > bounds.back()) bounds.push_back(answer.value);
   }
   return bounds;
+}
+
+// Of the values equal to v the first has a rank of at most less_high + 1 and the last one of at
+// least at_most_low. If these cross, one value lies between them; if not, v is there twice.
+template <class Key>
+RankedSamples<Key> QuantileView<Key>::Samples() const {
+  if (unseen_ > 0) {
+    throw std::logic_error("the samples of a view were asked for that has " +
+                           std::to_string(unseen_) + " unseen values");
+  }
+  std::vector<Key> keys;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    keys.insert(keys.end(), parts_[i].keys, parts_[i].keys + parts_[i].size);
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  RankedSamples<Key> samples{.count = n_};
+  const auto append = [&](Key key, std::uint64_t low, std::uint64_t high) {
+    // Later elements have greater ranks.
+    if (!samples.low.empty()) low = std::max(low, samples.low.back() + 1);
+    samples.keys.push_back(key);
+    samples.low.push_back(low);
+    samples.high.push_back(high);
+  };
+  for (const Key key : keys) {
+    const RankBounds bounds = Bounds(key);
+    if (bounds.at_most_low <= bounds.less_high + 1) {
+      append(key, bounds.at_most_low, bounds.less_high + 1);
+    } else {
+      append(key, bounds.less_low + 1, bounds.less_high + 1);
+      append(key, bounds.at_most_low, bounds.at_most_high);
+    }
+  }
+  for (std::size_t i = samples.high.size(); i-- > 1;) {
+    samples.high[i - 1] = std::min(samples.high[i - 1], samples.high[i] - 1);
+  }
+  return samples;
 }
 
 template <class Key>

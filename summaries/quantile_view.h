@@ -71,7 +71,9 @@ class QuantileView {
                         std::uint64_t unseen = 0, std::optional<double> epsilon = std::nullopt);
 
   std::uint64_t n() const { return n_; }
+  std::uint64_t unseen() const { return unseen_; }
   double epsilon() const { return epsilon_; }
+  TailEnd end() const { return snapshot_.end; }
   /// Every value is at hand: low == high in all answers. Cost: as worst_gap().
   bool exact() const { return Width() == 0; }
 
@@ -79,7 +81,8 @@ class QuantileView {
   /// Cost: one pass over samples that carry their rank bounds.
   std::uint64_t worst_gap() const;
   /// worst_gap() is within epsilon * n. True whenever unseen == 0; with unseen values it tells
-  /// whether they are few enough to answer without waiting for them.
+  /// whether they are few enough to answer without waiting for them. Where epsilon is in proportion
+  /// to the distance from an end, no unseen value is few enough.
   bool WithinEpsilon() const;
 
   /// Of any key, in the stream or not. All zero if n is 0.
@@ -92,10 +95,18 @@ class QuantileView {
   /// One answer for each phi, in their order; ascending phis share their search.
   std::vector<QuantileAnswer<Key>> Quantiles(std::span<const double> phis) const;
 
+  /// The answers for given ranks instead of shares: ascending ones, from 1 to n.
+  /// Errors: throws std::invalid_argument for others, std::logic_error as above.
+  std::vector<QuantileAnswer<Key>> AtRanks(std::span<const std::uint64_t> ascending_ranks) const;
+
   /// Upper bounds that divide the stream into at most `buckets` parts of nearly equal count:
   /// quantiles of i / buckets, ascending, without repetition; the last one is the maximum. Empty if
   /// n is 0. Errors: throws std::invalid_argument if `buckets` is 0.
   std::vector<Key> EquiDepthBounds(std::size_t buckets) const;
+
+  /// Every sample once, with what all parts together prove of its rank: the view as one part.
+  /// Errors: throws std::logic_error if there are unseen values.
+  RankedSamples<Key> Samples() const;
 
   /// The numbers of values v <= b_0, b_0 < v <= b_1, …, v > b_last: one more than there are bounds.
   /// Tighter than differences of Bounds(): each bucket of samples bounds its own share.

@@ -40,6 +40,20 @@ struct RankedSamples {
     }
     return width;
   }
+
+  /// What is said above of keys and bounds, as far as it can be seen from them. Cost: one pass.
+  bool Consistent() const {
+    const std::size_t size = keys.size();
+    if (low.size() != size || high.size() != size || (size == 0) != (count == 0)) return false;
+    if (size == 0) return true;
+    bool right =
+        low.front() == 1 && high.front() == 1 && low.back() == count && high.back() == count;
+    for (std::size_t i = 0; i < size; ++i) {
+      right &= low[i] <= high[i];
+      if (i > 0) right &= keys[i - 1] <= keys[i] && low[i - 1] < low[i] && high[i - 1] < high[i];
+    }
+    return right;
+  }
 };
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// The two summaries of the whole history under random inputs, window sizes, merges in random trees,
+// The summaries of the whole history under random inputs, window sizes, merges in random trees,
 // and bytes that are written and read on the way: every certificate holds and is within epsilon.
 // 10^5 inputs for each in the extended run (cases.h). Single aspects: quantile_summary_test.cc,
 // frequency_summary_test.cc.
@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "summaries/compact_quantiles.h"
 #include "summaries/fraction.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/frequency_view.h"
@@ -37,12 +38,13 @@ struct Fed {
 /// Cuts the keys into windows, gives each to one of a few summaries, writes and reads some of them,
 /// and merges all in a random tree. `window_size()` gives the size of the next window; a shorter
 /// one at the end stays open.
-template <class Summary, class Key, class WindowSize>
+/// `options`: what the summaries are made with besides epsilon.
+template <class Summary, class Key, class WindowSize, class... Options>
 Fed<Summary, Key> FeedAndMerge(const MixedInput<Key>& input, std::mt19937_64& random,
-                               WindowSize window_size) {
+                               WindowSize window_size, Options... options) {
   const double epsilon = 1.0 / static_cast<double>(input.parts);
-  std::vector<Summary> parts(1 + random() % 4, Summary(epsilon));
-  Fed<Summary, Key> fed{Summary(epsilon), {}};
+  std::vector<Summary> parts(1 + random() % 4, Summary(epsilon, options...));
+  Fed<Summary, Key> fed{Summary(epsilon, options...), {}};
   std::size_t size = 0;
   testing::ForEachWindow(
       std::span<const Key>(input.keys), [&] { return size = window_size(); },
@@ -72,6 +74,20 @@ void CheckQuantiles(const MixedInput<Key>& input) {
       input, random, [&] { return std::size_t{1} << (random() % largest); });
   testing::CheckView(QuantileView<Key>(fed.summary.Snapshot(), fed.open), Oracle<Key>(input.keys),
                      testing::Epsilon{input.parts}, input.seed);
+}
+
+template <class Key>
+void CheckCompact(const MixedInput<Key>& input) {
+  static constexpr TailEnd kEnds[] = {TailEnd::kNone, TailEnd::kUpper, TailEnd::kLower};
+  std::mt19937_64 random(input.seed);
+  const TailEnd end = kEnds[random() % std::size(kEnds)];
+  const std::uint64_t largest = 1 + random() % 400;
+  const auto fed = FeedAndMerge<CompactQuantiles<Key>, Key>(
+      input, random, [&] { return 1 + random() % largest; }, end);
+  const QuantileView<Key> view(fed.summary.Snapshot(), fed.open);
+  const Oracle<Key> truth(input.keys);
+  testing::CheckPromise(view, truth, fed.summary.rule(), input.seed);
+  testing::CheckView(view, truth, testing::Epsilon{input.parts}, input.seed);
 }
 
 template <class Key>
@@ -127,6 +143,12 @@ TYPED_TEST(History, QuantilesHoldWhateverComes) {
   testing::ForSeeds<MixedInput<TypeParam>>(
       Cases(1500), [](auto& random) { return testing::DrawMixed<TypeParam>(random, kMostKeys); },
       CheckQuantiles<TypeParam>);
+}
+
+TYPED_TEST(History, CompactQuantilesHoldWhateverComes) {
+  testing::ForSeeds<MixedInput<TypeParam>>(
+      Cases(2000), [](auto& random) { return testing::DrawMixed<TypeParam>(random, kMostKeys); },
+      CheckCompact<TypeParam>);
 }
 
 TYPED_TEST(History, CountsHoldWhateverComes) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "summaries/compact_quantiles.h"
 #include "summaries/crc32c.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/quantile_summary.h"
@@ -53,6 +54,7 @@ void FixChecksum(std::string& bytes) {
 template <class Summary>
 class Serialized : public ::testing::Test {};
 using Summaries = ::testing::Types<QuantileSummary<std::uint32_t>, QuantileSummary<std::uint64_t>,
+                                   CompactQuantiles<std::uint32_t>, CompactQuantiles<std::uint64_t>,
                                    FrequencySummary<std::uint32_t>, FrequencySummary<std::uint64_t>,
                                    WeightedKeys<std::uint32_t>, WeightedKeys<std::uint64_t>>;
 TYPED_TEST_SUITE(Serialized, Summaries);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "summaries/quantile_view.h"
+#include "summaries/rank_rule.h"
 #include "tests/summaries/reference.h"
 
 namespace tidemark::testing {
@@ -151,6 +152,40 @@ void CheckView(const QuantileView<Key>& view, const Oracle<Key>& truth, Epsilon 
   }
   ASSERT_NO_FATAL_FAILURE(CheckBounds(view, truth, epsilon, seed));
   ASSERT_NO_FATAL_FAILURE(CheckEquiDepth(view, truth, epsilon));
+}
+
+/// Every certificate of a quantile holds the truth and is within what the rule promises at that
+/// rank: at each rank where there are few, at those near the ends and many others where not.
+template <class Key>
+void CheckPromise(const QuantileView<Key>& view, const Oracle<Key>& truth, const RankRule& rule,
+                  std::uint64_t seed) {
+  const std::uint64_t n = truth.n();
+  ASSERT_EQ(view.n(), n);
+  std::mt19937_64 random(seed);
+  constexpr std::uint64_t kAll = 400;
+  std::vector<std::uint64_t> ranks;
+  for (std::uint64_t rank = 1; rank <= n; ++rank) {
+    if (n <= kAll || rank <= kAll / 4 || n - rank < kAll / 4) ranks.push_back(rank);
+  }
+  for (std::uint64_t i = 0; n > kAll && i < kAll / 2; ++i) ranks.push_back(1 + random() % n);
+  // In proportion to their distance from an end.
+  for (std::uint64_t away = n; n > kAll && away > 0; away -= (away + 9) / 10) {
+    ranks.push_back(away);
+    ranks.push_back(n + 1 - away);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  for (const auto& answer : view.AtRanks(ranks)) {
+    const std::uint64_t t = answer.target;
+    ASSERT_GT(truth.Count(answer.value), 0u) << "not an element of the stream";
+    const std::uint64_t position =
+        std::clamp(t, truth.Less(answer.value) + 1, truth.AtMost(answer.value));
+    ASSERT_LE(answer.rank_low, position) << "rank " << t << " of " << n;
+    ASSERT_GE(answer.rank_high, position) << "rank " << t << " of " << n;
+    const std::uint64_t off = std::max(t - std::min(t, answer.rank_low),
+                                       answer.rank_high - std::min(t, answer.rank_high));
+    ASSERT_LE(off, rule.Promise(t, n)) << "rank " << t << " of " << n << ": [" << answer.rank_low
+                                       << ", " << answer.rank_high << ']';
+  }
 }
 
 }  // namespace tidemark::testing
