@@ -34,7 +34,7 @@ class Peer {
   /// Memory beside the summary: windows that are not full, room to sort in.
   virtual std::size_t WindowBytes() const { return 0; }
   /// Length of the form that is sent or stored.
-  virtual std::size_t ExportBytes() const = 0;
+  virtual std::size_t ExportBytes() = 0;
   virtual std::unique_ptr<Peer> Clone() const = 0;
   /// Takes in all that `other`, a peer of the same row, stands for.
   virtual void Merge(const Peer& other) = 0;
@@ -66,6 +66,7 @@ struct Variant {
   double epsilon;       ///< the error it is compared at; 0: it promises no rank error
   const char* promise;  ///< of the error, in words
   std::unique_ptr<Peer> (*make)();
+  double tail_epsilon = 0;  ///< above 0: promised of the distance from the upper end, from 0.5 on
 };
 
 /// The table of the library.

@@ -66,7 +66,7 @@ int peers_add(Peer* peer, const void* values, std::size_t count) {
 }
 
 /// Bytes of the summary, the most of it, of windows, and exported.
-int peers_bytes(const Peer* peer, std::uint64_t* four) {
+int peers_bytes(Peer* peer, std::uint64_t* four) {
   return Guard([&] {
     four[0] = peer->Bytes();
     four[1] = peer->MostBytes();

@@ -45,7 +45,7 @@ class SketchPeer final : public Peer {
     for (std::size_t i = 0; i < count; ++i) sketch_.update(next[i]);
   }
   std::size_t Bytes() const override { return 0; }
-  std::size_t ExportBytes() const override { return sketch_.serialize().size(); }
+  std::size_t ExportBytes() override { return sketch_.serialize().size(); }
   std::unique_ptr<Peer> Clone() const override { return std::make_unique<SketchPeer>(*this); }
   void Merge(const Peer& other) override {
     sketch_.merge(dynamic_cast<const SketchPeer&>(other).sketch_);
@@ -78,7 +78,7 @@ class FrequentItemsPeer final : public Peer {
     for (std::size_t i = 0; i < count; ++i) sketch_.update(next[i]);
   }
   std::size_t Bytes() const override { return 0; }
-  std::size_t ExportBytes() const override { return sketch_.serialize().size(); }
+  std::size_t ExportBytes() override { return sketch_.serialize().size(); }
   std::unique_ptr<Peer> Clone() const override {
     return std::make_unique<FrequentItemsPeer>(*this);
   }
@@ -125,7 +125,7 @@ class HdrPeer final : public Peer {
     }
   }
   std::size_t Bytes() const override { return hdr_get_memory_size(histogram_.get()); }
-  std::size_t ExportBytes() const override { return Bytes(); }
+  std::size_t ExportBytes() override { return Bytes(); }
   std::unique_ptr<Peer> Clone() const override { return std::make_unique<HdrPeer>(*this); }
   void Merge(const Peer& other) override {
     hdr_add(histogram_.get(), dynamic_cast<const HdrPeer&>(other).histogram_.get());
@@ -163,7 +163,7 @@ class DdPeer final : public Peer {
     for (std::size_t i = 0; i < count; ++i) sketch_.add(static_cast<double>(next[i]));
   }
   std::size_t Bytes() const override { return 0; }
-  std::size_t ExportBytes() const override { return 0; }
+  std::size_t ExportBytes() override { return 0; }
   std::unique_ptr<Peer> Clone() const override { return std::make_unique<DdPeer>(*this); }
   void Merge(const Peer& other) override {
     sketch_.merge(dynamic_cast<const DdPeer&>(other).sketch_);

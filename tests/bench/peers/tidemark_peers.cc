@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "gpu/sort/sorter_factory.h"
+#include "summaries/compact_quantiles.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/frequency_view.h"
 #include "summaries/key_codec.h"
+#include "summaries/quantile_export.h"
 #include "summaries/quantile_summary.h"
 #include "summaries/quantile_view.h"
 #include "tests/bench/peers/peer.h"
@@ -94,7 +96,7 @@ class WindowedPeer : public Peer {
   std::size_t WindowBytes() const override {
     return (open_.capacity() + open_sorted_.capacity()) * sizeof(Key);
   }
-  std::size_t ExportBytes() const override { return summary_.Serialize().size(); }
+  std::size_t ExportBytes() override { return summary_.Serialize().size(); }
 
   /// The open windows stay outside of what is merged, as between two daemons.
   void Merge(const Peer& other) override {
@@ -137,15 +139,21 @@ class QuantilePeer : public WindowedPeer<std::uint32_t, float, Summary> {
 
   void Quantiles(std::span<const double> phis, float* values, std::uint64_t* low,
                  std::uint64_t* high) override {
-    const QuantileView<std::uint32_t> view(this->summary_.Snapshot(), this->OpenSorted());
-    const auto answers = view.Quantiles(phis);
+    const auto answers = View().Quantiles(phis);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       values[i] = DecodeFloat32(answers[i].value);
       low[i] = answers[i].rank_low;
       high[i] = answers[i].rank_high;
     }
   }
+  /// What is handed on, the open window too: not what is kept on disk.
+  std::size_t ExportBytes() override { return ExportQuantiles(View()).size(); }
   std::unique_ptr<Peer> Clone() const override { return std::make_unique<QuantilePeer>(*this); }
+
+ private:
+  QuantileView<std::uint32_t> View() {
+    return QuantileView<std::uint32_t>(this->summary_.Snapshot(), this->OpenSorted());
+  }
 };
 
 template <class Key, class Summary>
@@ -181,6 +189,15 @@ template <class Row, class Summary, int kMillionths>
 std::unique_ptr<Peer> Make() {
   return std::make_unique<Row>(Summary(kMillionths * 1e-6));
 }
+using Compact = CompactQuantiles<std::uint32_t>;
+template <class Row, int kMillionths, TailEnd kEnd = TailEnd::kNone>
+std::unique_ptr<Peer> MakeCompact() {
+  return std::make_unique<Row>(Compact(kMillionths * 1e-6, kEnd));
+}
+template <int kMillionths>
+constexpr auto kSorted = MakeCompact<QuantilePeer<Compact>, kMillionths>;
+template <int kMillionths>
+constexpr auto kTail = MakeCompact<QuantilePeer<Compact>, kMillionths, TailEnd::kUpper>;
 template <int kMillionths>
 constexpr auto kHistogram = Make<QuantilePeer<Histogram>, Histogram, kMillionths>;
 template <class Key, int kMillionths>
@@ -193,6 +210,11 @@ constexpr const char* kProven = "proven";
 
 std::span<const Variant> Variants() {
   static constexpr Variant kVariants[] = {
+      {"compact 0.1 %", "quantile", "f32", 0.001, kProven, kSorted<1000>},
+      {"compact 1 %", "quantile", "f32", 0.01, kProven, kSorted<10000>},
+      {"compact 0.01 %", "quantile", "f32", 1e-4, kProven, kSorted<100>},
+      {"compact, upper tail 0.5 %", "quantile", "f32", 0, "proven, 0.5 % of n - rank + 1",
+       kTail<5000>, 0.005},
       {"exponential histogram 0.1 %", "quantile", "f32", 0.001, kProven, kHistogram<1000>},
       {"exponential histogram 1 %", "quantile", "f32", 0.01, kProven, kHistogram<10000>},
       {"exponential histogram 0.01 %", "quantile", "f32", 1e-4, kProven, kHistogram<100>},
