@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -385,6 +386,36 @@ std::vector<CountBounds> QuantileView<Key>::CountsBetween(
     before = here;
   }
   return counts;
+}
+
+template <class Key>
+CdfSteps<Key> QuantileView<Key>::Steps() const {
+  CdfSteps<Key> steps;
+  steps.n = n_;
+  steps.below = unseen_;
+  std::vector<Key> merged;
+  for (const Part& part : parts_) {
+    merged.clear();
+    merged.reserve(steps.keys.size() + part.size);
+    std::merge(steps.keys.begin(), steps.keys.end(), part.keys, part.keys + part.size,
+               std::back_inserter(merged));
+    steps.keys.swap(merged);
+  }
+  steps.keys.erase(std::unique(steps.keys.begin(), steps.keys.end()), steps.keys.end());
+  steps.low.reserve(steps.keys.size());
+  steps.high.reserve(steps.keys.size());
+  std::vector<std::size_t> at_most(parts_.size(), 0);
+  for (const Key v : steps.keys) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      while (at_most[i] < parts_[i].size && parts_[i].keys[at_most[i]] <= v) ++at_most[i];
+    }
+    const RankBounds bounds = BoundsAt(v, [&](std::size_t i) {
+      return Place{at_most[i], at_most[i]};
+    });
+    steps.low.push_back(bounds.at_most_low);
+    steps.high.push_back(bounds.at_most_high);
+  }
+  return steps;
 }
 
 template class QuantileView<std::uint32_t>;

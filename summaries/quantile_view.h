@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "summaries/cdf_steps.h"
 #include "summaries/quantile_summary.h"
 
 namespace tidemark {
@@ -42,10 +43,6 @@ namespace tidemark {
 struct RankBounds {
   std::uint64_t less_low = 0, less_high = 0;
   std::uint64_t at_most_low = 0, at_most_high = 0;
-};
-
-struct CountBounds {
-  std::uint64_t low = 0, high = 0;
 };
 
 template <class Key>
@@ -112,6 +109,10 @@ class QuantileView {
   /// Tighter than differences of Bounds(): each bucket of samples bounds its own share.
   /// Errors: throws std::invalid_argument unless the bounds ascend (equal ones are allowed).
   std::vector<CountBounds> CountsBetween(std::span<const Key> ascending_bounds) const;
+
+  /// The bounds of the number of values <= v for every v. The keys are elements. Cost: one pass
+  /// over all samples and the open window for each part.
+  CdfSteps<Key> Steps() const;
 
  private:
   /// One sorted array of samples and what they stand for.
