@@ -1,26 +1,17 @@
 #include "summaries/frequency_view.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <functional>
 #include <limits>
-#include <stdexcept>
-#include <string>
 #include <tuple>
 #include <utility>
 
 #include "summaries/fraction.h"
 #include "summaries/merge_runs.h"
+#include "summaries/support_rule.h"
 
 namespace tidemark {
 namespace {
-
-std::string Digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.17g", value);
-  return text;
-}
 
 /// The largest first.
 template <class Key>
@@ -109,13 +100,7 @@ ItemCount<Key> FrequencyView<Key>::Count(Key key) const {
 
 template <class Key>
 double FrequencyView<Key>::MinimumSupport() const {
-  if (absent_ == 0) return 0;
-  double support = static_cast<double>(absent_ + 1) / static_cast<double>(n_);
-  // Rounding may have brought it one step too low.
-  while (support <= 1 && CeilFraction(support, n_) <= absent_) {
-    support = std::nextafter(support, std::numeric_limits<double>::infinity());
-  }
-  return support;
+  return LeastSupport(absent_, n_);
 }
 
 template <class Key>
@@ -125,18 +110,8 @@ bool FrequencyView<Key>::Serves(double support) const {
 
 template <class Key>
 std::vector<ItemCount<Key>> FrequencyView<Key>::HeavyHitters(double support) const {
-  if (!(support > 0 && support <= 1)) {
-    throw std::invalid_argument("support is " + Digits(support) +
-                                ", expected a number above 0 and at most 1");
-  }
+  const std::uint64_t wanted = CheckSupport(support, absent_, n_, "an item");
   if (n_ == 0) return {};
-  const std::uint64_t wanted = CeilFraction(support, n_);
-  if (!Serves(support)) {
-    throw std::invalid_argument("support is " + Digits(support) + ", expected at least " +
-                                Digits(MinimumSupport()) + ": an item without an entry may have " +
-                                "come " + std::to_string(absent_) + " times in " +
-                                std::to_string(n_) + " values");
-  }
   std::vector<ItemCount<Key>> items;
   ForEachItem(wanted - absent_, [&](Key key, std::uint64_t low, std::uint64_t high) {
     if (high >= wanted) items.push_back({key, low, high});
