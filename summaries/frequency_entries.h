@@ -109,7 +109,7 @@ class FrequencyEntries {
         : at_(entries.bytes_.data()),
           left_(entries.size_),
           least_(entries.dropped_ + 1),
-          wide_(internal::ByteCount(entries.dropped_)) {}
+          wide_(entries.wide_) {}
 
     /// False, and `entry` unchanged, behind the last one.
     bool Next(Entry& entry) {
@@ -169,28 +169,33 @@ class FrequencyEntries {
   std::vector<Skip> skips_;
   std::size_t size_ = 0;
   std::uint64_t dropped_ = 0;
+  unsigned wide_ = 0;  // bytes that kWideDelta stands for
 };
 
 template <class Key>
 class FrequencyEntriesWriter {
  public:
   /// `dropped`: the D that excesses are told from. `expected_bytes`: a guess, e.g. what the entries
-  /// took so far.
-  explicit FrequencyEntriesWriter(std::uint64_t dropped, std::size_t expected_bytes = 0)
+  /// took so far. `widest_delta`: the largest delta, where one may exceed `dropped` (of a sliding
+  /// window; such entries are not serialized).
+  explicit FrequencyEntriesWriter(std::uint64_t dropped, std::size_t expected_bytes = 0,
+                                  std::uint64_t widest_delta = 0)
       : bytes_(expected_bytes + internal::kEntryBytesMax + internal::kEntryPadding),
-        wide_(internal::ByteCount(dropped)) {
+        widest_(std::max(dropped, widest_delta)),
+        wide_(internal::ByteCount(widest_)) {
     entries_.dropped_ = dropped;
+    entries_.wide_ = wide_;
   }
 
-  /// REQUIRES: a larger key than the entry before; count + delta > dropped >= delta.
+  /// REQUIRES: a larger key than the entry before; count + delta > dropped; delta is at most the
+  /// greater of `dropped` and `widest_delta`.
   void Append(const FrequencyEntry<Key>& entry) { AppendIf(true, entry); }
 
   /// The same if `condition` holds, else nothing; without a branch on it. What must hold of an
   /// entry need not if `condition` does not.
   void AppendIf(bool condition, const FrequencyEntry<Key>& entry) {
     using namespace internal;
-    assert(!condition ||
-           (entry.delta <= entries_.dropped_ && entry.count + entry.delta > entries_.dropped_));
+    assert(!condition || (entry.delta <= widest_ && entry.count + entry.delta > entries_.dropped_));
     if (bytes_.size() - used_ < kEntryBytesMax + kEntryPadding) bytes_.resize(2 * bytes_.size());
     if (entries_.size_ % FrequencyEntries<Key>::kBlock == 0 && condition) {
       entries_.skips_.push_back({previous_, used_});
@@ -223,6 +228,7 @@ class FrequencyEntriesWriter {
  private:
   std::vector<unsigned char> bytes_;
   std::size_t used_ = 0;
+  std::uint64_t widest_;
   unsigned wide_;
   Key previous_ = 0;
   FrequencyEntries<Key> entries_;

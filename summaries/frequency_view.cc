@@ -87,7 +87,7 @@ void FrequencyView<Key>::ForEachItem(std::uint64_t least, Add add) const {
 
 template <class Key>
 bool FrequencyView<Key>::WithinEpsilon() const {
-  return absent_ <= FloorFraction(epsilon_, n_);
+  return std::max(absent_, snapshot_.widest + unseen_) <= FloorFraction(epsilon_, n_);
 }
 
 template <class Key>

@@ -68,7 +68,7 @@ class FrequencyView {
   std::uint64_t n() const { return n_; }
   double epsilon() const { return epsilon_; }
   /// count_low == count_high in all answers.
-  bool exact() const { return absent_ == 0; }
+  bool exact() const { return absent_ == 0 && snapshot_.widest == 0; }
   /// The largest count_high - count_low is at most epsilon * n. True whenever unseen == 0.
   bool WithinEpsilon() const;
 

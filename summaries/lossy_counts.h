@@ -59,6 +59,7 @@ struct FrequencySnapshot {
   std::uint64_t count = 0;    ///< n, or the total weight
   std::uint64_t dropped = 0;  ///< D: a key without an entry came at most so often
   std::shared_ptr<const FrequencyEntries<Key>> entries;  ///< not null
+  std::uint64_t widest = 0;  ///< the largest delta, where one may exceed `dropped`
 
   /// For a dictionary that keeps what the summary keeps: calls visit(key) in ascending order.
   template <class Visit>

@@ -36,6 +36,10 @@ struct QuantileSnapshot {
   std::vector<SampleBucket<Key>> buckets;
   std::vector<std::shared_ptr<const RankedSamples<Key>>> ranked{};  ///< none is null
   std::vector<std::shared_ptr<const PackedSamples<Key>>> packed{};  ///< none is null
+  /// Parts that bound ranks as `ranked` do and are never answers: of the multiset from which their
+  /// samples come only `count` values are covered, it is not known which. (So bounds of neighbours
+  /// may be equal, and a sample may be none of the values covered.) None is null.
+  std::vector<std::shared_ptr<const RankedSamples<Key>>> edges{};
   TailEnd end = TailEnd::kNone;  ///< at which end epsilon is in proportion to the distance
 };
 

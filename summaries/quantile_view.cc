@@ -45,7 +45,7 @@ QuantileView<Key>::QuantileView(QuantileSnapshot<Key> snapshot, std::span<const 
     snapshot_.ranked.push_back(std::make_shared<const RankedSamples<Key>>(packed->Unpack()));
   }
   snapshot_.packed.clear();
-  parts_.reserve(snapshot_.buckets.size() + snapshot_.ranked.size() + 2);
+  parts_.reserve(snapshot_.buckets.size() + snapshot_.ranked.size() + snapshot_.edges.size() + 2);
   for (const auto& bucket : snapshot_.buckets) {
     parts_.push_back({bucket.keys.get(), bucket.shape.samples, bucket.shape});
   }
@@ -53,6 +53,11 @@ QuantileView<Key>::QuantileView(QuantileSnapshot<Key> snapshot, std::span<const 
   for (const auto& ranked : snapshot_.ranked) {
     if (ranked->count > 0) {
       parts_.push_back({ranked->keys.data(), ranked->keys.size(), {}, ranked.get()});
+    }
+  }
+  for (const auto& edge : snapshot_.edges) {
+    if (edge->count > 0) {
+      parts_.push_back({edge->keys.data(), edge->keys.size(), {}, edge.get(), true});
     }
   }
   if (!open_sorted.empty()) {
@@ -78,7 +83,9 @@ std::uint64_t QuantileView<Key>::Width() const {
 template <class Key>
 std::uint64_t QuantileView<Key>::worst_gap() const {
   const std::uint64_t width = Width();
-  return std::max(unseen_, width / 2 + width % 2);
+  std::uint64_t at_ends = unseen_;
+  for (const auto& edge : snapshot_.edges) at_ends += edge->count;
+  return std::max(at_ends, width / 2 + width % 2);
 }
 
 template <class Key>
@@ -104,6 +111,7 @@ std::uint64_t QuantileView<Key>::Part::High(std::size_t samples) const {
 
 template <class Key>
 std::uint64_t QuantileView<Key>::Part::Width() const {
+  if (edge) return ranked->count;
   return ranked != nullptr ? ranked->Width() : shape.weight - 1 + shape.slack;
 }
 
@@ -166,7 +174,7 @@ Key QuantileView<Key>::Pivot(Search& search) const {
   std::size_t total = 0;
   for (std::size_t i = 0; i < search.ranges.size(); ++i) {
     const std::size_t length = search.ranges[i].end - search.ranges[i].begin;
-    if (length == 0) continue;
+    if (length == 0 || parts_[i].edge) continue;
     const Key median = parts_[i].keys[search.ranges[i].begin + length / 2];
     std::size_t at = medians.size();
     medians.emplace_back();
@@ -207,8 +215,13 @@ QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, Search& sear
   auto& [ranges, places, medians, below] = search;
   Candidate above;
   for (std::size_t i = 0; i < parts_.size(); ++i) ranges[i].end = parts_[i].size;
-  while (std::any_of(ranges.begin(), ranges.end(),
-                     [](const Range& range) { return range.begin < range.end; })) {
+  const auto undecided = [&] {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (ranges[i].begin < ranges[i].end && !parts_[i].edge) return true;
+    }
+    return false;
+  };
+  while (undecided()) {
     Candidate candidate;
     candidate.found = true;
     candidate.value = Pivot(search);
@@ -235,8 +248,13 @@ QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, Search& sear
 }
 
 template <class Key>
+bool QuantileView<Key>::HasAnswers() const {
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.edge; });
+}
+
+template <class Key>
 void QuantileView<Key>::RequireValues() const {
-  if (parts_.empty()) {
+  if (!HasAnswers()) {
     throw std::logic_error(n_ == 0 ? "a quantile was asked of an empty stream"
                                    : "a quantile was asked before any of the stream's " +
                                          std::to_string(n_) + " values is at hand");
@@ -364,7 +382,7 @@ std::vector<CountBounds> QuantileView<Key>::CountsBetween(
       const std::uint64_t next_low = part.Low(next_samples);
       const std::uint64_t next_high = below_all ? 0 : part.High(next_samples);
       const std::uint64_t sure = next_low > high ? next_low - high : 0;
-      counts[j].low += std::max<std::uint64_t>(sure, next_samples > samples ? 1 : 0);
+      counts[j].low += std::max<std::uint64_t>(sure, next_samples > samples && !part.edge ? 1 : 0);
       counts[j].high += next_high - low;
       samples = next_samples;
       low = next_low;

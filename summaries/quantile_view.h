@@ -19,7 +19,9 @@
 // max(t, B(v) + 1)]. Let e = ceil(W / 2), and x the last sample with B(x) + 1 <= t + e. If there is
 // a next one y, then A(x) >= B(y) - W >= t + e - W >= t - e. If not, x is the maximum and A(x) = n
 // - unseen; if there is no such x, t + e lies below the bound of the minimum, 1 + unseen. Hence e =
-// max(unseen, ceil(W / 2)) is enough.
+// max(unseen, ceil(W / 2)) is enough. A part of c values that bounds ranks without being an answer
+// (an edge) may have samples of its own between x and y: it adds c to W, and to `unseen` where the
+// ends are concerned.
 //
 // Cost: a quantile is a selection over all samples by bisection, O(log(samples)) rounds of two
 // binary searches in each part; nothing is merged or copied.
@@ -87,7 +89,7 @@ class QuantileView {
 
   /// phi 0 gives the minimum and 1 the maximum, exactly (of the values at hand).
   /// Errors: throws std::invalid_argument unless 0 <= phi <= 1, std::logic_error if no value is at
-  /// hand (n is 0, or all are unseen).
+  /// hand (n is 0, or all are unseen or in edges).
   QuantileAnswer<Key> Quantile(double phi) const;
   /// One answer for each phi, in their order; ascending phis share their search.
   std::vector<QuantileAnswer<Key>> Quantiles(std::span<const double> phis) const;
@@ -121,6 +123,7 @@ class QuantileView {
     std::size_t size;
     BucketShape shape;                           ///< where `ranked` is null
     const RankedSamples<Key>* ranked = nullptr;  ///< has the bounds of their ranks
+    bool edge = false;                           ///< bounds ranks, and is no answer
 
     std::uint64_t count() const { return ranked != nullptr ? ranked->count : shape.count(); }
     std::uint64_t Low(std::size_t samples) const;
@@ -158,11 +161,12 @@ class QuantileView {
   Key Pivot(Search& search) const;
   QuantileAnswer<Key> Select(std::uint64_t target, Search& search) const;
   std::uint64_t Width() const;
+  bool HasAnswers() const;
   void RequireValues() const;
 
-  // parts_ holds the buckets of the snapshot, then its ranked samples, then the open window, then
-  // the minimum of the buckets alone (it stands for no values: BoundsAt knows its rank); empty ones
-  // are left out. What they point to stays in place when a view is copied or moved.
+  // parts_ holds the buckets of the snapshot, then its ranked samples, its edges, the open window,
+  // and the minimum of the buckets alone (it stands for no values: BoundsAt knows its rank); empty
+  // ones are left out. What they point to stays in place when a view is copied or moved.
   QuantileSnapshot<Key> snapshot_;
   std::shared_ptr<const Key> min_;
   std::vector<Part> parts_;
