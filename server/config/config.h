@@ -63,6 +63,10 @@ struct Config {
     std::string type = "float64";  ///< as ValueTypeName() writes it
     double quantile_epsilon = 0.001;
     double frequency_epsilon = 0.0001;
+    std::string quantile_form = "histogram";  ///< histogram, compact, tail
+    double tail_epsilon = 0.005;
+    bool frequencies = true;
+    double sliding_epsilon = 0.01;
     friend bool operator==(const Streams&, const Streams&) = default;
   };
 

@@ -46,7 +46,12 @@ int Cores() { return static_cast<int>(std::max(1u, std::thread::hardware_concurr
 StreamSettings DefaultsOf(const Config& config) {
   return {.type = ParseValueType(config.streams.type).value_or(ValueType::kFloat64),
           .quantile_epsilon = config.streams.quantile_epsilon,
-          .frequency_epsilon = config.streams.frequency_epsilon};
+          .frequency_epsilon = config.streams.frequency_epsilon,
+          .quantile_form =
+              ParseQuantileKind(config.streams.quantile_form).value_or(QuantileKind::kHistogram),
+          .tail_epsilon = config.streams.tail_epsilon,
+          .frequencies = config.streams.frequencies,
+          .sliding = {.epsilon = config.streams.sliding_epsilon}};
 }
 
 PipelineOptions PipelineOptionsOf(const Config& config) {

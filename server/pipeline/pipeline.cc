@@ -124,7 +124,8 @@ void Pipeline::UpdateGauges() {
   const std::vector<StreamHandle> streams = registry_.All();
   for (const StreamHandle& stream : streams) {
     const StreamStats stats = stream->Stats();
-    summary_bytes += stats.quantile_bytes + stats.frequency_bytes;
+    summary_bytes +=
+        stats.quantile_bytes + stats.frequency_bytes + stats.sum_bytes + stats.sliding_bytes;
     window_bytes += stats.window_bytes;
   }
   metrics_.streams().Set(static_cast<double>(streams.size()));

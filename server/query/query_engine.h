@@ -12,6 +12,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +28,8 @@ class Pipeline;
 struct Coverage {
   std::uint64_t n = 0;
   double epsilon = 0;
+  /// Of the n, so many may lie outside of a window by time: its border is not known more exactly.
+  std::uint64_t uncertain = 0;
 };
 
 /// See proto/tidemark/v1/query.proto for what the bounds mean.
@@ -73,6 +77,64 @@ struct ItemsAnswer {
   std::vector<ItemRow> rows;
 };
 
+/// A prefix of addresses; see proto/tidemark/v1/query.proto.
+struct PrefixRow {
+  Ipv4 address;
+  int length = 0;
+  std::uint64_t count_low = 0, count_high = 0;
+  std::uint64_t discounted_low = 0, discounted_high = 0;
+};
+struct PrefixesAnswer {
+  Coverage coverage;
+  double support = 0;
+  std::vector<PrefixRow> rows;
+};
+
+/// Pairs (x, y) by their x.
+struct AtMostValue {
+  Value value;
+};
+struct BetweenValues {
+  Value low, high;  ///< both belong to it
+};
+struct AtMostShare {
+  double phi = 0;
+};
+struct BetweenShares {
+  double low = 0, high = 0;  ///< above the one quantile, at or below the other
+};
+using PairRange = std::variant<AtMostValue, BetweenValues, AtMostShare, BetweenShares>;
+struct SumRow {
+  std::uint64_t count_low = 0, count_high = 0;
+  double sum_low = 0, sum_high = 0;
+  std::optional<std::pair<double, double>> average;
+};
+struct SumsAnswer {
+  Coverage coverage;
+  std::vector<SumRow> rows;  ///< one for each range; none while the stream is empty
+};
+
+struct CompareAnswer {
+  Coverage a, b;
+  double distance_low = 0, distance_high = 0;
+  Value value;
+  double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;
+  std::optional<bool> moved;  ///< unset: cannot tell
+  double chance_distance = 0;
+};
+
+/// What every question says beside its subject.
+struct Ask {
+  constexpr Ask(std::chrono::steady_clock::time_point deadline_in,  // NOLINT: no more to say
+                SlidingWidth width_in = {})
+      : deadline(deadline_in), width(width_in) {}
+
+  std::chrono::steady_clock::time_point deadline;
+  SlidingWidth width;  ///< of the most recent values; neither values nor time: the whole history
+
+  bool whole() const { return width.values == 0 && width.time_us == 0; }
+};
+
 /// Thread: any. Every call may wait, up to `deadline` (not with kAtOnce), for windows of the stream
 /// that are being sorted. Errors of all: NOT_FOUND, INVALID_ARGUMENT (naming the argument),
 /// FAILED_PRECONDITION (quantiles of a string stream), DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED (the
@@ -93,26 +155,40 @@ class QueryEngine {
   explicit QueryEngine(Pipeline& pipeline) : pipeline_(pipeline) {}
 
   absl::StatusOr<QuantilesAnswer> Quantiles(std::string_view stream, std::span<const double> phis,
-                                            Deadline deadline) const;
+                                            const Ask& ask) const;
   absl::StatusOr<RanksAnswer> Ranks(std::string_view stream, std::span<const Value> values,
-                                    Deadline deadline) const;
+                                    const Ask& ask) const;
   absl::StatusOr<HistogramAnswer> EquiDepthHistogram(std::string_view stream, std::uint32_t buckets,
-                                                     Deadline deadline) const;
+                                                     const Ask& ask) const;
   absl::StatusOr<HistogramAnswer> BoundedHistogram(std::string_view stream,
                                                    std::span<const Value> bounds,
-                                                   Deadline deadline) const;
+                                                   const Ask& ask) const;
+  /// `by_weight`: counts are sums of weights (FAILED_PRECONDITION for a stream without).
   absl::StatusOr<ItemsAnswer> HeavyHitters(std::string_view stream, double support,
-                                           std::uint32_t limit, Deadline deadline) const;
+                                           std::uint32_t limit, const Ask& ask,
+                                           bool by_weight = false) const;
   absl::StatusOr<ItemsAnswer> Counts(std::string_view stream, std::span<const Value> items,
-                                     Deadline deadline) const;
+                                     const Ask& ask, bool by_weight = false) const;
+  absl::StatusOr<PrefixesAnswer> HierarchicalHeavyHitters(std::string_view stream, double support,
+                                                          Deadline deadline) const;
+  absl::StatusOr<SumsAnswer> Sums(std::string_view stream, std::span<const PairRange> ranges,
+                                  Deadline deadline) const;
+  absl::StatusOr<CompareAnswer> Compare(std::string_view stream_a, const Ask& ask_a,
+                                        std::string_view stream_b, const Ask& ask_b,
+                                        double threshold) const;
 
  private:
   template <class Key>
   ViewRule<Key> Rule(Deadline deadline) const;
+  /// Calls `answer(view, stream, coverage)` with the QuantileView of a numeric stream.
   /// `ends_matter`: minimum and maximum are part of the answer, so that no value may be unseen.
   template <class Answer>
-  absl::StatusOr<Answer> WithQuantiles(std::string_view name, Deadline deadline, bool ends_matter,
+  absl::StatusOr<Answer> WithQuantiles(std::string_view name, const Ask& ask, bool ends_matter,
                                        const auto& answer) const;
+  /// Calls `answer(view, stream, coverage)` with the view of a stream's items.
+  template <class Answer, class Key>
+  absl::StatusOr<Answer> WithItems(const KeyedStream<Key>& stream, const Ask& ask, bool by_weight,
+                                   const auto& answer) const;
 
   Pipeline& pipeline_;
 };

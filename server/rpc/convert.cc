@@ -1,6 +1,8 @@
 #include "server/rpc/convert.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -31,6 +33,7 @@ template <class Response, class Answer>
 void SetCoverage(const std::string& stream, const Answer& answer, Response& out) {
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
+  out.set_n_uncertain(answer.coverage.uncertain);
   out.set_epsilon(answer.coverage.epsilon);
 }
 
@@ -118,6 +121,23 @@ absl::StatusOr<Value> FromProto(const v1::Value& value) {
   return absl::InvalidArgumentError("a value is unset; expected one of float64 to string");
 }
 
+absl::StatusOr<std::int64_t> ToMicroseconds(const google::protobuf::Duration& time,
+                                            std::string_view what) {
+  constexpr std::int64_t kSecond = 1'000'000;
+  constexpr std::int64_t kSecondsMax = 315'576'000'000;  // the range of Duration
+  if (time.seconds() < 0 || time.seconds() > kSecondsMax || time.nanos() < 0 ||
+      time.nanos() > 999'999'999) {
+    return absl::InvalidArgumentError(Concat(what, " of ", time.seconds(), " s and ", time.nanos(),
+                                             " ns is out of range; expected a duration of 0 to ",
+                                             kSecondsMax, " s"));
+  }
+  const std::int64_t us = time.seconds() * kSecond + time.nanos() / 1000;
+  if (us == 0) {
+    return absl::InvalidArgumentError(Concat(what, " is below a microsecond; expected more"));
+  }
+  return us;
+}
+
 absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
                                          const StreamSettings& defaults) {
   StreamSettings settings = defaults;
@@ -129,6 +149,41 @@ absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
                                              " is unknown; expected 0 to 2"));
   }
   settings.payload = static_cast<PayloadType>(config.payload());
+  if (config.quantile_form() != v1::QUANTILE_FORM_UNSPECIFIED) {
+    if (config.quantile_form() < v1::QUANTILE_FORM_HISTOGRAM ||
+        config.quantile_form() > v1::QUANTILE_FORM_TAIL) {
+      return absl::InvalidArgumentError(Concat("quantile form ",
+                                               static_cast<int>(config.quantile_form()),
+                                               " is unknown; expected 1 to 3"));
+    }
+    settings.quantile_form = static_cast<QuantileKind>(config.quantile_form());
+  }
+  if (config.tail_epsilon() != 0) settings.tail_epsilon = config.tail_epsilon();
+  // A default without frequencies is meant for numbers: strings have counts and nothing else.
+  if (settings.type == ValueType::kString) settings.frequencies = true;
+  if (config.no_frequencies()) settings.frequencies = false;
+  if (config.has_sliding()) {
+    const v1::SlidingConfig& sliding = config.sliding();
+    settings.sliding.values_max = sliding.max_values();
+    if (sliding.has_max_time()) {
+      const absl::StatusOr<std::int64_t> time = ToMicroseconds(sliding.max_time(), "max_time");
+      if (!time.ok()) return time.status();
+      settings.sliding.time_max_us = *time;
+    }
+    if (sliding.epsilon() != 0) settings.sliding.epsilon = sliding.epsilon();
+    if (!settings.sliding.any()) {
+      return absl::InvalidArgumentError(
+          "a sliding window has neither max_values nor max_time; expected one or both");
+    }
+  }
+  for (const std::uint32_t length : config.hierarchy().prefix_lengths()) {
+    settings.hierarchy.prefix_lengths.push_back(
+        static_cast<int>(std::min<std::uint32_t>(length, std::numeric_limits<int>::max())));
+  }
+  if (config.has_hierarchy() && config.hierarchy().prefix_lengths().empty()) {
+    return absl::InvalidArgumentError(
+        "a hierarchy has no prefix_lengths; expected ascending ones, such as 8, 16, 24, 32");
+  }
   // 0 stands for the default; anything else, NaN too, is checked by the registry.
   if (config.quantile_epsilon() != 0) settings.quantile_epsilon = config.quantile_epsilon();
   if (config.frequency_epsilon() != 0) settings.frequency_epsilon = config.frequency_epsilon();
@@ -142,6 +197,27 @@ void ToProto(const Stream& stream, v1::Stream& message) {
   message.mutable_config()->set_type(static_cast<v1::ValueType>(settings.type));
   message.mutable_config()->set_quantile_epsilon(settings.quantile_epsilon);
   message.mutable_config()->set_frequency_epsilon(settings.frequency_epsilon);
+  message.mutable_config()->set_quantile_form(
+      static_cast<v1::QuantileForm>(settings.quantile_form));
+  if (settings.quantile_form == QuantileKind::kTail) {
+    message.mutable_config()->set_tail_epsilon(settings.tail_epsilon);
+  }
+  message.mutable_config()->set_no_frequencies(!settings.frequencies);
+  for (const int length : settings.hierarchy.prefix_lengths) {
+    message.mutable_config()->mutable_hierarchy()->add_prefix_lengths(
+        static_cast<std::uint32_t>(length));
+  }
+  if (settings.sliding.any()) {
+    v1::SlidingConfig* sliding = message.mutable_config()->mutable_sliding();
+    sliding->set_max_values(settings.sliding.values_max);
+    if (settings.sliding.time_max_us != 0) {
+      constexpr std::int64_t kSecond = 1'000'000;
+      sliding->mutable_max_time()->set_seconds(settings.sliding.time_max_us / kSecond);
+      sliding->mutable_max_time()->set_nanos(
+          static_cast<std::int32_t>(settings.sliding.time_max_us % kSecond * 1000));
+    }
+    sliding->set_epsilon(settings.sliding.epsilon);
+  }
   message.mutable_config()->set_payload(static_cast<v1::PayloadType>(settings.payload));
   message.set_count(stats.count);
   message.set_refused(stats.refused);
@@ -154,6 +230,7 @@ void ToProto(const Stream& stream, v1::Stream& message) {
   message.set_dictionary_bytes(stats.dictionary_bytes);
   message.set_windows_summarized(stats.windows_summarized);
   message.set_exact(stats.exact);
+  message.set_sliding_bytes(stats.sliding_bytes);
 }
 
 void ToProto(const std::string& stream, const QuantilesAnswer& answer, v1::QuantilesResponse& out) {
@@ -197,6 +274,83 @@ void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::HeavyHitt
 void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::CountsResponse& out) {
   SetCoverage(stream, answer, out);
   AddItems(answer, out);
+}
+
+void ToProto(const std::string& stream, const PrefixesAnswer& answer,
+             v1::HierarchicalHeavyHittersResponse& out) {
+  out.set_stream(stream);
+  out.set_n(answer.coverage.n);
+  out.set_epsilon(answer.coverage.epsilon);
+  out.set_support(answer.support);
+  for (const PrefixRow& row : answer.rows) {
+    v1::PrefixCount* prefix = out.add_prefixes();
+    prefix->mutable_address()->set_ipv4(row.address.address);
+    prefix->set_length(static_cast<std::uint32_t>(row.length));
+    prefix->set_count_low(row.count_low);
+    prefix->set_count_high(row.count_high);
+    prefix->set_discounted_low(row.discounted_low);
+    prefix->set_discounted_high(row.discounted_high);
+  }
+}
+
+void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsResponse& out) {
+  out.set_stream(stream);
+  out.set_n(answer.coverage.n);
+  out.set_epsilon(answer.coverage.epsilon);
+  for (const SumRow& row : answer.rows) {
+    v1::SumAnswer* sum = out.add_answers();
+    sum->set_count_low(row.count_low);
+    sum->set_count_high(row.count_high);
+    sum->set_sum_low(row.sum_low);
+    sum->set_sum_high(row.sum_high);
+    if (row.average) {
+      sum->set_average_low(row.average->first);
+      sum->set_average_high(row.average->second);
+    }
+  }
+}
+
+void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
+  out.set_n_a(answer.a.n);
+  out.set_n_b(answer.b.n);
+  out.set_epsilon_a(answer.a.epsilon);
+  out.set_epsilon_b(answer.b.epsilon);
+  out.set_distance_low(answer.distance_low);
+  out.set_distance_high(answer.distance_high);
+  *out.mutable_value() = ToProto(answer.value);
+  out.set_share_a_low(answer.share_a_low);
+  out.set_share_a_high(answer.share_a_high);
+  out.set_share_b_low(answer.share_b_low);
+  out.set_share_b_high(answer.share_b_high);
+  if (answer.moved) {
+    out.set_moved(*answer.moved ? v1::CompareResponse::MOVED_YES : v1::CompareResponse::MOVED_NO);
+  }
+  out.set_chance_distance(answer.chance_distance);
+}
+
+absl::StatusOr<PairRange> FromProto(const v1::SumRange& range) {
+  switch (range.range_case()) {
+    case v1::SumRange::kAtMost: {
+      absl::StatusOr<Value> value = FromProto(range.at_most());
+      if (!value.ok()) return value.status();
+      return PairRange(AtMostValue{*std::move(value)});
+    }
+    case v1::SumRange::kBetween: {
+      absl::StatusOr<Value> low = FromProto(range.between().low());
+      if (!low.ok()) return low.status();
+      absl::StatusOr<Value> high = FromProto(range.between().high());
+      if (!high.ok()) return high.status();
+      return PairRange(BetweenValues{*std::move(low), *std::move(high)});
+    }
+    case v1::SumRange::kAtMostPhi:
+      return PairRange(AtMostShare{range.at_most_phi()});
+    case v1::SumRange::kBetweenPhi:
+      return PairRange(BetweenShares{range.between_phi().low(), range.between_phi().high()});
+    case v1::SumRange::RANGE_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "a range is unset; expected at_most, between, at_most_phi or between_phi");
 }
 
 }  // namespace tidemark::server

@@ -42,6 +42,10 @@ absl::StatusOr<std::vector<Value>> FromProtos(const Repeated& values) {
   return converted;
 }
 
+/// A duration of at least a microsecond. `what` names it in the message.
+absl::StatusOr<std::int64_t> ToMicroseconds(const google::protobuf::Duration& time,
+                                            std::string_view what);
+
 /// Settings asked for, the unset ones from `defaults`.
 absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
                                          const StreamSettings& defaults);
@@ -52,6 +56,14 @@ void ToProto(const std::string& stream, const RanksAnswer& answer, v1::RanksResp
 void ToProto(const std::string& stream, const HistogramAnswer& answer, v1::HistogramResponse& out);
 void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::HeavyHittersResponse& out);
 void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::CountsResponse& out);
+void ToProto(const std::string& stream, const PrefixesAnswer& answer,
+             v1::HierarchicalHeavyHittersResponse& out);
+/// All but the ranges, which are those of the request.
+void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsResponse& out);
+void ToProto(const CompareAnswer& answer, v1::CompareResponse& out);
+
+/// INVALID_ARGUMENT if the range or a value of it is unset.
+absl::StatusOr<PairRange> FromProto(const v1::SumRange& range);
 
 }  // namespace tidemark::server
 

@@ -19,12 +19,23 @@ absl::Status Answer(const QueryEngine& engine, const v1::HeavyHittersRequest& re
 absl::Status Answer(const QueryEngine& engine, const v1::CountsRequest& request,
                     QueryEngine::Deadline deadline, v1::CountsResponse& response);
 
+absl::Status Answer(const QueryEngine& engine, const v1::HierarchicalHeavyHittersRequest& request,
+                    QueryEngine::Deadline deadline, v1::HierarchicalHeavyHittersResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::SumsRequest& request,
+                    QueryEngine::Deadline deadline, v1::SumsResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::CompareRequest& request,
+                    QueryEngine::Deadline deadline, v1::CompareResponse& response);
+
 /// Whether a continuous answer moved by more than `min_change`: a value of a quantile, or an item's
-/// share of n; and whenever a row came, went, or cannot be compared.
+/// share of n (a prefix's: of its discounted count), or a bound of a sum; and whenever a row came,
+/// went, or cannot be compared.
 bool Moved(const v1::QuantilesResponse& before, const v1::QuantilesResponse& now,
            double min_change);
 bool Moved(const v1::HeavyHittersResponse& before, const v1::HeavyHittersResponse& now,
            double min_change);
+bool Moved(const v1::HierarchicalHeavyHittersResponse& before,
+           const v1::HierarchicalHeavyHittersResponse& now, double min_change);
+bool Moved(const v1::SumsResponse& before, const v1::SumsResponse& now, double min_change);
 
 }  // namespace tidemark::server
 

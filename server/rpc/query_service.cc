@@ -128,6 +128,25 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Counts(grpc::CallbackServerContext* 
   return Run<v1::CountsRequest, v1::CountsResponse>(context, "counts", *request, *response);
 }
 
+grpc::ServerUnaryReactor* QueryServiceImpl::HierarchicalHeavyHitters(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  return Run<v1::HierarchicalHeavyHittersRequest, v1::HierarchicalHeavyHittersResponse>(
+      context, "hierarchical_heavy_hitters", *request, *response);
+}
+
+grpc::ServerUnaryReactor* QueryServiceImpl::Sums(grpc::CallbackServerContext* context,
+                                                 const grpc::ByteBuffer* request,
+                                                 grpc::ByteBuffer* response) {
+  return Run<v1::SumsRequest, v1::SumsResponse>(context, "sums", *request, *response);
+}
+
+grpc::ServerUnaryReactor* QueryServiceImpl::Compare(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request,
+                                                    grpc::ByteBuffer* response) {
+  return Run<v1::CompareRequest, v1::CompareResponse>(context, "compare", *request, *response);
+}
+
 void QueryServiceImpl::EndSubscriptions() {
   open_subscriptions_.EndAll(absl::UnavailableError("the server is shutting down"));
 }

@@ -15,17 +15,21 @@
 
 namespace tidemark::server {
 
+/// Every call of the service as bytes.
+using RawOrderService = v1::QueryService::WithRawCallbackMethod_Quantiles<
+    v1::QueryService::WithRawCallbackMethod_Ranks<v1::QueryService::WithRawCallbackMethod_Histogram<
+        v1::QueryService::WithRawCallbackMethod_Compare<
+            v1::QueryService::WithRawCallbackMethod_Sums<v1::QueryService::Service>>>>>;
+using RawQueryService = v1::QueryService::WithRawCallbackMethod_HeavyHitters<
+    v1::QueryService::WithRawCallbackMethod_Counts<
+        v1::QueryService::WithRawCallbackMethod_HierarchicalHeavyHitters<
+            v1::QueryService::WithRawCallbackMethod_Watch<RawOrderService>>>>;
+
 /// Answers are computed on the executor, brief ones where they are read if they need neither wait
 /// nor sort more than kAtOnceKeys keys; a full executor answers UNAVAILABLE with RetryInfo. A
 /// call's deadline is honoured: work for a call that is over is not begun, and waiting ends with
 /// it. An answer takes at most QueryEngine::kAnswerBytesMax, or is RESOURCE_EXHAUSTED.
-class QueryServiceImpl final : public v1::QueryService::WithRawCallbackMethod_Quantiles<
-                                   v1::QueryService::WithRawCallbackMethod_Ranks<
-                                       v1::QueryService::WithRawCallbackMethod_Histogram<
-                                           v1::QueryService::WithRawCallbackMethod_HeavyHitters<
-                                               v1::QueryService::WithRawCallbackMethod_Counts<
-                                                   v1::QueryService::WithRawCallbackMethod_Watch<
-                                                       v1::QueryService::Service>>>>>> {
+class QueryServiceImpl final : public RawQueryService {
  public:
   /// `clock` gives microseconds since 1970, for the time stamped on continuous answers.
   QueryServiceImpl(const QueryEngine& engine, Executor& executor, Metrics& metrics,
@@ -51,6 +55,15 @@ class QueryServiceImpl final : public v1::QueryService::WithRawCallbackMethod_Qu
   grpc::ServerUnaryReactor* Counts(grpc::CallbackServerContext* context,
                                    const grpc::ByteBuffer* request,
                                    grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* HierarchicalHeavyHitters(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Sums(grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request,
+                                 grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request) override;
 

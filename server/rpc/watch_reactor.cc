@@ -67,7 +67,8 @@ WatchReactor* WatchReactor::Refuse(const Environment& environment, const absl::S
 
 absl::Status WatchReactor::ReadRequest() {
   if (request_.query_case() == v1::WatchRequest::QUERY_NOT_SET) {
-    return absl::InvalidArgumentError("a subscription needs quantiles or heavy_hitters");
+    return absl::InvalidArgumentError(
+        "a subscription needs quantiles, heavy_hitters, hierarchical_heavy_hitters or sums");
   }
   if (request_.has_interval()) {
     // Beyond a day an interval only risks overflow.
@@ -122,19 +123,46 @@ absl::Status WatchReactor::ComputeAnswer(v1::WatchResponse& response) const {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::max<std::chrono::microseconds>(interval_, std::chrono::seconds(1));
   response.set_time_us(environment_.clock());
-  const absl::Status status = request_.has_quantiles()
-                                  ? Answer(environment_.engine, request_.quantiles(), deadline,
-                                           *response.mutable_quantiles())
-                                  : Answer(environment_.engine, request_.heavy_hitters(), deadline,
-                                           *response.mutable_heavy_hitters());
+  const QueryEngine& engine = environment_.engine;
+  absl::Status status;
+  switch (request_.query_case()) {
+    case v1::WatchRequest::kQuantiles:
+      status = Answer(engine, request_.quantiles(), deadline, *response.mutable_quantiles());
+      break;
+    case v1::WatchRequest::kHeavyHitters:
+      status =
+          Answer(engine, request_.heavy_hitters(), deadline, *response.mutable_heavy_hitters());
+      break;
+    case v1::WatchRequest::kHierarchicalHeavyHitters:
+      status = Answer(engine, request_.hierarchical_heavy_hitters(), deadline,
+                      *response.mutable_hierarchical_heavy_hitters());
+      break;
+    case v1::WatchRequest::kSums:
+      status = Answer(engine, request_.sums(), deadline, *response.mutable_sums());
+      break;
+    case v1::WatchRequest::QUERY_NOT_SET:
+      break;  // refused before
+  }
   return status.ok() ? CheckAnswerBytes(response, kAnswerBytesMax) : status;
 }
 
 bool WatchReactor::MovedSinceLast(const v1::WatchResponse& response) const {
   if (!request_.has_min_change() || !pushed_any_) return true;
-  return request_.has_quantiles()
-             ? Moved(last_pushed_.quantiles(), response.quantiles(), request_.min_change())
-             : Moved(last_pushed_.heavy_hitters(), response.heavy_hitters(), request_.min_change());
+  const double min_change = request_.min_change();
+  switch (request_.query_case()) {
+    case v1::WatchRequest::kQuantiles:
+      return Moved(last_pushed_.quantiles(), response.quantiles(), min_change);
+    case v1::WatchRequest::kHeavyHitters:
+      return Moved(last_pushed_.heavy_hitters(), response.heavy_hitters(), min_change);
+    case v1::WatchRequest::kHierarchicalHeavyHitters:
+      return Moved(last_pushed_.hierarchical_heavy_hitters(), response.hierarchical_heavy_hitters(),
+                   min_change);
+    case v1::WatchRequest::kSums:
+      return Moved(last_pushed_.sums(), response.sums(), min_change);
+    case v1::WatchRequest::QUERY_NOT_SET:
+      break;
+  }
+  return true;
 }
 
 void WatchReactor::Compute() {

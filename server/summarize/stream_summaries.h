@@ -7,44 +7,65 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "server/summarize/summary_options.h"
+#include "summaries/correlated_sums.h"
 #include "summaries/frequency_summary.h"
-#include "summaries/quantile_summary.h"
+#include "summaries/hierarchical_frequency.h"
+#include "summaries/quantile_form.h"
+#include "summaries/weighted_frequency.h"
 
 namespace tidemark::server {
 
 /// A state of the summaries that no longer changes. Copying it copies a few shared pointers.
 template <class Key>
 struct SummarySnapshot {
-  QuantileSnapshot<Key> quantiles;  ///< empty where the stream keeps none (strings)
-  FrequencySnapshot<Key> frequencies;
-  std::uint64_t count = 0;  ///< values summarized
+  QuantileSnapshot<Key> quantiles;      ///< empty where the stream keeps none (strings)
+  FrequencySnapshot<Key> frequencies;   ///< empty where the stream keeps none
+  FrequencySnapshot<Key> weights;       ///< as above
+  HierarchicalSnapshot<Key> hierarchy;  ///< null pointers where the stream keeps none
+  CorrelatedSnapshot<Key> sums;         ///< a null pointer where the stream keeps none
+  std::uint64_t count = 0;              ///< values summarized
   std::size_t quantile_bytes = 0;
-  std::size_t frequency_bytes = 0;
+  std::size_t frequency_bytes = 0;  ///< of weights and hierarchy, too
+  std::size_t sum_bytes = 0;
   bool exact = true;
 };
 
 /// The snapshot of summaries that have taken nothing in yet. Keys without memory of their own.
 template <class Key>
-SummarySnapshot<Key> EmptySnapshot(double quantile_epsilon, double frequency_epsilon);
+SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options);
 
 /// Thread: one at a time; the stream sees to that. A snapshot may be read by any thread while the
 /// summaries go on.
 template <class Key>
 class StreamSummaries {
  public:
-  /// `quantile_epsilon` unset: no quantile summary.
-  StreamSummaries(std::optional<double> quantile_epsilon, double frequency_epsilon);
+  explicit StreamSummaries(const SummaryOptions& options);
 
-  /// A sorted window of a power of two keys.
-  void AddWindow(std::span<const Key> sorted);
+  /// A sorted window of a power of two keys (of strings: of any number). `payloads`: one for each
+  /// key where the options say so, else none.
+  void AddWindow(std::span<const Key> sorted, std::span<const std::uint64_t> payloads);
   SummarySnapshot<Key> Snapshot() const;
   std::string Serialize() const;
 
  private:
-  std::optional<QuantileSummary<Key>> quantiles_;
-  FrequencySummary<Key> frequencies_;
+  const SummaryOptions options_;
+  std::optional<QuantileForm<Key>> quantiles_;
+  std::optional<FrequencySummary<Key>> frequencies_;
+  std::optional<WeightedFrequencySummary<Key>> weights_;
+  std::optional<HierarchicalFrequencySummary<Key>> hierarchy_;
+  std::optional<CorrelatedSums<Key>> sums_;
+  std::uint64_t count_ = 0;
 };
+
+/// The items of a sorted window, each with what it weighs there.
+template <class Key>
+std::vector<KeyWeight<Key>> WeightedItems(std::span<const Key> sorted,
+                                          std::span<const std::uint64_t> weights);
+/// The y of pairs, from their bits.
+std::vector<double> YOf(std::span<const std::uint64_t> payloads);
 
 extern template class StreamSummaries<std::uint32_t>;
 extern template class StreamSummaries<std::uint64_t>;

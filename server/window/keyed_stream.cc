@@ -10,8 +10,11 @@ namespace tidemark::server {
 template <class Key>
 KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamContext& context)
     : Stream(std::move(name), settings, context),
-      capacity_(context.window_limits),
-      published_(EmptySnapshot<Key>(settings.quantile_epsilon, settings.frequency_epsilon)) {
+      sliding_(settings.sliding.any()
+                   ? std::make_unique<SlidingSummaries<Key>>(settings.summaries())
+                   : nullptr),
+      capacity_(Limits()),
+      published_(EmptySnapshot<Key>(settings.summaries())) {
   assert(WideKeys(settings.type) == (sizeof(Key) == 8));
   if (settings.type == ValueType::kString) dictionary_ = std::make_unique<Dictionary>();
 }
@@ -24,6 +27,10 @@ KeyedStream<Key>::~KeyedStream() {
 template <class Key>
 CapacityLimits KeyedStream<Key>::Limits() const {
   CapacityLimits limits = context_.window_limits;
+  if (sliding_) {  // blocks of one size, whatever the rate
+    limits.min = limits.max = static_cast<std::uint32_t>(sliding_->block_size());
+    return limits;
+  }
   if (dictionary_) {
     limits.max = std::max(limits.min, std::min(limits.max, context_.string_window_max));
   }
@@ -35,7 +42,9 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
   std::unique_lock lock(mutex_);
   const std::uint64_t arrived = window.weight();
   arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys)),
-                      std::move(window.payloads), arrived});
+                      std::move(window.payloads),
+                      std::move(std::get<std::shared_ptr<const Key[]>>(window.arrived)),
+                      std::move(window.batches), arrived});
   if (committing_) return;
   committing_ = true;
   while (true) {
@@ -45,6 +54,8 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     if (next == arrived_.end()) break;
     KeyBuffer<Key> keys = std::move(next->keys);
     const std::vector<std::uint64_t> payloads = std::move(next->payloads);
+    std::shared_ptr<const Key[]> came = std::move(next->came);
+    const std::vector<TimedCount> batches = std::move(next->batches);
     const std::uint64_t weight = next->weight;
     *next = std::move(arrived_.back());
     arrived_.pop_back();
@@ -52,17 +63,16 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     lock.unlock();
     const auto start = std::chrono::steady_clock::now();
     if (!summaries_) {
-      const bool numbers = type() != ValueType::kString;
-      summaries_ = std::make_unique<StreamSummaries<Key>>(
-          numbers ? std::optional(settings_.quantile_epsilon) : std::nullopt,
-          settings_.frequency_epsilon);
+      summaries_ = std::make_unique<StreamSummaries<Key>>(settings_.summaries());
     }
-    summaries_->AddWindow(keys.keys());
+    summaries_->AddWindow(keys.keys(), payloads);
+    if (sliding_) sliding_->AddBlock(std::move(came), batches, keys.keys());
     SummarySnapshot<Key> snapshot = summaries_->Snapshot();
     if (context_.merged) context_.merged(std::chrono::steady_clock::now() - start);
     const std::size_t size = keys.size();
-    const std::size_t bytes =
-        keys.capacity() * sizeof(Key) + payloads.size() * sizeof(std::uint64_t);
+    const std::size_t bytes = keys.capacity() * sizeof(Key) +
+                              payloads.size() * sizeof(std::uint64_t) +
+                              (sliding_ ? keys.size() * sizeof(Key) : 0);
     context_.pools.template For<Key>().Put(std::move(keys));
     lock.lock();
 
@@ -72,8 +82,8 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     pending_bytes_ -= bytes;
     if (dictionary_) {
       // Amortised: scanned only when at least half of it may be forgotten.
-      const std::size_t entries = published_.frequencies.entries->size();
-      if (dictionary_->size() > 2 * (entries + pending_keys_ + open_.size() + size)) ForgetItems();
+      const std::size_t held = ItemsKept() + pending_keys_ + open_.size() + size;
+      if (dictionary_->size() > 2 * held) ForgetItems();
     }
     window_published_.notify_all();
     lock.unlock();
@@ -96,6 +106,8 @@ StreamStats KeyedStream<Key>::Stats() const {
   stats.windows_summarized = published_windows_;
   stats.quantile_bytes = published_.quantile_bytes;
   stats.frequency_bytes = published_.frequency_bytes;
+  stats.sum_bytes = published_.sum_bytes;
+  if (sliding_) stats.sliding_bytes = sliding_->bytes();
   std::size_t copy = sorted_open_ ? sorted_open_->capacity() * sizeof(Key) : 0;
   if (sorted_payloads_) copy += sorted_payloads_->capacity() * sizeof(std::uint64_t);
   stats.window_bytes = open_.capacity() * sizeof(Key) +
@@ -110,7 +122,7 @@ std::string KeyedStream<Key>::SerializeSummaries() const {
   std::unique_lock lock(mutex_);
   window_published_.wait(lock, [&] { return pending_keys_ == 0 && !committing_; });
   if (!summaries_) return std::string();
-  return summaries_->Serialize();
+  return summaries_->Serialize() + (sliding_ ? sliding_->Serialize() : std::string());
 }
 
 template <class Key>

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/summarize/sliding_summaries.h"
 #include "server/summarize/stream_summaries.h"
 #include "server/window/capacity_rule.h"
 #include "server/window/dictionary.h"
@@ -34,6 +35,13 @@ struct StreamView {
   /// Of a stream with payloads: those of `open`, one for each key. Null otherwise.
   std::shared_ptr<const std::vector<std::uint64_t>> open_payloads;
   std::uint64_t unseen = 0;
+};
+
+/// The most recent values of a stream: those in blocks, and those that came later.
+template <class Key>
+struct RecentView {
+  SlidingView<Key> blocks;
+  std::vector<Key> later;  ///< ascending; those of the window, all of which are at hand
 };
 
 /// The deadline of a view that may neither wait nor sort more than kAtOnceKeys keys: 0.04 ms
@@ -80,6 +88,12 @@ class KeyedStream final : public Stream {
   /// way did not come back in time.
   absl::StatusOr<StreamView<Key>> View(const ViewRule<Key>& rule) const;
 
+  /// The most recent values of everything accepted before the call. Waits for windows under way.
+  /// Errors: as View; FAILED_PRECONDITION for a stream without sliding windows, INVALID_ARGUMENT
+  /// for a width above the configured one.
+  absl::StatusOr<RecentView<Key>> Recent(const SlidingWidth& width,
+                                         const ViewRule<Key>& rule) const;
+
   /// Strings: the id of an item, unless it is unknown (then it is in no summary and no window).
   std::optional<std::uint64_t> FindItem(std::string_view text) const;
   /// The texts behind ids of a view; nullopt if one was forgotten since (take a new view then).
@@ -93,6 +107,8 @@ class KeyedStream final : public Stream {
     std::uint64_t number;
     KeyBuffer<Key> keys;
     std::vector<std::uint64_t> payloads;
+    std::shared_ptr<const Key[]> came;  // sliding: as they came
+    std::vector<TimedCount> batches;
     std::uint64_t weight;
   };
 
@@ -107,16 +123,25 @@ class KeyedStream final : public Stream {
   void AppendMapped(const std::byte* values, std::size_t count, ToKey to_key, RecordedTime time,
                     std::vector<Window>& full, AppendResult& result);
   void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
+  absl::Status CountWeights(std::span<const std::byte> payloads);
   absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
   void ForgetItems();
+  /// Entries of the summaries whose texts must be kept.
+  std::size_t ItemsKept() const;
   void CountDictionary(std::size_t taken);
+
+  // Null without sliding windows. Has a lock of its own; written by the thread that set
+  // committing_.
+  const std::unique_ptr<SlidingSummaries<Key>> sliding_;
 
   // Open window; guarded by mutex_.
   CapacityRule capacity_;
   KeyBuffer<Key> open_;
   std::vector<std::uint64_t> open_payloads_;  // as many as keys, of a stream with payloads
+  std::vector<TimedCount> open_batches_;      // sliding: when they came
   std::uint64_t next_number_ = 0;
   std::uint64_t refused_ = 0;
+  std::uint64_t weight_ = 0;                // of all values, of a stream with weights
   bool active_ = false;                     // a batch came since the last TrimStorage
   std::unique_ptr<Dictionary> dictionary_;  // strings only
   std::size_t open_text_bytes_ = 0;         // of the open window's items

@@ -9,6 +9,7 @@
 #include "server/window/text_rules.h"
 #include "server/window/value_map.h"
 #include "summaries/key_codec.h"
+#include "summaries/quantile_rule.h"
 
 namespace tidemark::server {
 
@@ -43,8 +44,18 @@ void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full)
   pending_keys_ += open_.size();
   pending_bytes_ += open_.capacity() * sizeof(Key);
   pending_bytes_ += open_payloads_.size() * sizeof(std::uint64_t);
-  full.push_back(Window{shared_from_this(), next_number_++, std::move(open_), open_new_bytes_,
-                        std::move(open_payloads_)});
+  Window window{shared_from_this(), next_number_++, std::move(open_), open_new_bytes_,
+                std::move(open_payloads_)};
+  std::shared_ptr<Key[]> came;
+  if (sliding_) {
+    const std::span<const Key> keys = std::get<KeyBuffer<Key>>(window.keys).keys();
+    came = std::make_shared_for_overwrite<Key[]>(keys.size());
+    std::copy(keys.begin(), keys.end(), came.get());
+    window.batches = std::exchange(open_batches_, {});
+    pending_bytes_ += keys.size() * sizeof(Key);
+  }
+  window.arrived = std::shared_ptr<const Key[]>(std::move(came));
+  full.push_back(std::move(window));
   open_ = KeyBuffer<Key>();
   open_payloads_ = {};
   open_text_bytes_ = 0;
@@ -66,6 +77,12 @@ void KeyedStream<Key>::AppendMapped(const std::byte* values, std::size_t count, 
     const std::size_t taken = std::min(count, room);
     const std::size_t kept = map(values, taken, open_.tail());
     open_.Extend(kept);
+    if (sliding_ && kept > 0) {
+      if (open_batches_.empty() || open_batches_.back().time_us != time) {
+        open_batches_.push_back({0, time});
+      }
+      open_batches_.back().count += kept;
+    }
     result.accepted += kept;
     result.refused += taken - kept;
     values += taken * sizeof(Value);
@@ -112,6 +129,8 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = DeletedStatus();
     return result;
   }
+  result.status = CountWeights(payloads);
+  if (!result.status.ok()) return result;
   BeginBatch(time, full);
   const auto append = [&]<class Value>(Value) {
     if (settings_.payload == PayloadType::kNone) {
@@ -147,6 +166,25 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
   }
   refused_ += result.refused;
   return result;
+}
+
+// All weights of a stream together stay below 2^63. Refused values count, too: it makes no odds.
+template <class Key>
+absl::Status KeyedStream<Key>::CountWeights(std::span<const std::byte> payloads) {
+  if (settings_.payload != PayloadType::kWeight) return absl::OkStatus();
+  std::uint64_t total = weight_;
+  for (std::size_t at = 0; at < payloads.size(); at += kPayloadBytes) {
+    std::uint64_t weight = 0;
+    std::memcpy(&weight, payloads.data() + at, sizeof weight);
+    if (weight > kMaxSummaryCount - total) {
+      return absl::OutOfRangeError(Concat("stream \"", Printable(name()), "\": weight ", weight,
+                                          " at position ", at / kPayloadBytes,
+                                          " of the batch brings their sum to 2^63 or more"));
+    }
+    total += weight;
+  }
+  weight_ = total;
+  return absl::OkStatus();
 }
 
 template <class Key>
@@ -227,6 +265,8 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   return result;
 }
 
+template absl::Status KeyedStream<std::uint32_t>::CountWeights(std::span<const std::byte>);
+template absl::Status KeyedStream<std::uint64_t>::CountWeights(std::span<const std::byte>);
 template void KeyedStream<std::uint32_t>::MakeRoom(std::size_t, RecordedTime);
 template void KeyedStream<std::uint64_t>::MakeRoom(std::size_t, RecordedTime);
 template AppendResult KeyedStream<std::uint32_t>::AppendValues(std::span<const std::byte>,

@@ -42,14 +42,24 @@ absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::stri
                      Refusal::kTextLimit);
 }
 
-// Forgets what neither the summary nor a window holds, if there may be any such item.
+template <class Key>
+std::size_t KeyedStream<Key>::ItemsKept() const {
+  return published_.frequencies.entries->size() + published_.weights.entries->size() +
+         (sliding_ ? sliding_->keys_kept() : 0);
+}
+
+// Forgets what neither a summary nor a window holds, if there may be any such item.
 template <class Key>
 void KeyedStream<Key>::ForgetItems() {
-  const std::size_t kept = published_.frequencies.entries->size();
+  const std::size_t kept = ItemsKept();
   if (dictionary_->size() <= kept + pending_keys_ + open_.size()) return;
   std::vector<Key> ids;
   ids.reserve(kept);
-  published_.frequencies.ForEachKey([&](Key id) { ids.push_back(id); });
+  const auto keep = [&](Key id) { ids.push_back(id); };
+  published_.frequencies.ForEachKey(keep);
+  published_.weights.ForEachKey(keep);
+  if (sliding_) sliding_->ForEachKey(keep);
+  std::sort(ids.begin(), ids.end());
   dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
     return std::binary_search(ids.begin(), ids.end(), static_cast<Key>(id));
   });
@@ -84,6 +94,8 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         result.status = DeletedStatus();
         return result;
       }
+      result.status = CountWeights(payloads);
+      if (!result.status.ok()) return result;
       // Before anything else, so that a refused batch leaves no trace in windows or summaries.
       const absl::StatusOr<std::size_t> taken = TakeText(values, most);
       if (!taken.ok()) {
@@ -104,7 +116,8 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
           open_payloads_.push_back(bits);
         }
         AppendKeys({&id, 1}, time, full);
-        if (open_text_bytes_ >= context_.string_window_bytes_max && !open_.empty()) {
+        // Sliding blocks have one size: of these the budget of all streams alone limits the text.
+        if (!sliding_ && open_text_bytes_ >= context_.string_window_bytes_max && !open_.empty()) {
           CloseWindow(time, full);
         }
       }
@@ -144,6 +157,8 @@ template absl::StatusOr<std::size_t> KeyedStream<std::uint32_t>::TakeText(
     std::span<const std::string_view>, std::size_t);
 template absl::StatusOr<std::size_t> KeyedStream<std::uint64_t>::TakeText(
     std::span<const std::string_view>, std::size_t);
+template std::size_t KeyedStream<std::uint32_t>::ItemsKept() const;
+template std::size_t KeyedStream<std::uint64_t>::ItemsKept() const;
 template void KeyedStream<std::uint32_t>::ForgetItems();
 template void KeyedStream<std::uint64_t>::ForgetItems();
 template AppendResult KeyedStream<std::uint32_t>::AppendStrings(std::span<const std::string_view>,

@@ -8,6 +8,19 @@
 
 namespace tidemark::server {
 
+SummaryOptions StreamSettings::summaries() const {
+  SummaryOptions options;
+  if (type != ValueType::kString) options.quantile_epsilon = quantile_epsilon;
+  options.quantile_form = quantile_form;
+  options.tail_epsilon = tail_epsilon;
+  if (frequencies) options.frequency_epsilon = frequency_epsilon;
+  options.sliding = sliding;
+  options.hierarchy = hierarchy;
+  options.weights = payload == PayloadType::kWeight && frequencies;
+  options.sums = payload == PayloadType::kY;
+  return options;
+}
+
 void Stream::MarkDeleted() {
   const std::lock_guard lock(mutex_);
   deleted_ = true;

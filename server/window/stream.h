@@ -26,10 +26,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/summarize/summary_options.h"
 #include "server/window/capacity_rule.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
 #include "server/window/text_budget.h"
+#include "summaries/sliding_times.h"
 
 namespace tidemark::server {
 
@@ -43,8 +45,14 @@ struct StreamSettings {
   double quantile_epsilon = 0.001;
   double frequency_epsilon = 0.0001;
   PayloadType payload = PayloadType::kNone;
+  QuantileKind quantile_form = QuantileKind::kHistogram;
+  double tail_epsilon = 0.005;  ///< of QuantileKind::kTail
+  bool frequencies = true;      ///< false: no counts of items
+  SlidingSettings sliding;
+  HierarchySettings hierarchy;
 
   ElementType element() const { return {type, payload}; }
+  SummaryOptions summaries() const;
   friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
 };
 
@@ -56,6 +64,11 @@ struct Window {
   std::size_t text_bytes = 0;  ///< strings: what its items added to the dictionary
   /// Of a stream with payloads: one for each key, in the same order; a y as its bits.
   std::vector<std::uint64_t> payloads;
+  /// Of a stream with sliding windows: its keys in the order in which they came, and in what
+  /// batches.
+  std::variant<std::shared_ptr<const std::uint32_t[]>, std::shared_ptr<const std::uint64_t[]>>
+      arrived;
+  std::vector<TimedCount> batches;
 
   bool wide() const { return keys.index() == 1; }
   std::size_t size() const {
@@ -93,6 +106,8 @@ struct StreamStats {
   std::uint64_t windows_summarized = 0;
   std::size_t quantile_bytes = 0;
   std::size_t frequency_bytes = 0;
+  std::size_t sum_bytes = 0;
+  std::size_t sliding_bytes = 0;
   std::size_t window_bytes = 0;  ///< open, under way, and the sorted copy kept for views
   std::size_t dictionary_bytes = 0;
   bool exact = true;

@@ -1,14 +1,21 @@
 #include "server/window/stream_registry.h"
 
+#include <algorithm>
+#include <functional>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "server/window/concat.h"
-#include "server/window/refusal.h"
 #include "server/window/text_rules.h"
 
 namespace tidemark::server {
 namespace {
+
+// Widest sliding windows: beyond them a stream's memory would no longer be worth the name of a
+// summary's, and the arithmetic of times stays far from 2^63.
+constexpr std::uint64_t kSlidingValuesMax = std::uint64_t{1} << 40;
+constexpr std::int64_t kSlidingTimeMax = std::int64_t{366} * 24 * 3600 * 1'000'000;
 
 absl::Status CheckEpsilon(double epsilon, std::string_view which) {
   if (epsilon >= kEpsilonMin && epsilon <= kEpsilonMax) return absl::OkStatus();
@@ -18,8 +25,66 @@ absl::Status CheckEpsilon(double epsilon, std::string_view which) {
 }
 
 std::string Describe(const StreamSettings& settings) {
-  return Concat("type ", ElementTypeName(settings.element()), ", quantile epsilon ",
-                settings.quantile_epsilon, ", frequency epsilon ", settings.frequency_epsilon);
+  std::string text =
+      Concat("type ", ElementTypeName(settings.element()), ", quantile epsilon ",
+             settings.quantile_epsilon, " (", QuantileKindName(settings.quantile_form), "), ");
+  if (settings.quantile_form == QuantileKind::kTail) {
+    text += Concat("tail epsilon ", settings.tail_epsilon, ", ");
+  }
+  text += settings.frequencies ? Concat("frequency epsilon ", settings.frequency_epsilon)
+                               : std::string("no frequencies");
+  for (const int length : settings.hierarchy.prefix_lengths) text += Concat(", /", length);
+  if (settings.sliding.any()) {
+    text += Concat(", sliding over up to ", settings.sliding.values_max, " values and ",
+                   settings.sliding.time_max_us, " us, epsilon ", settings.sliding.epsilon);
+  }
+  return text;
+}
+
+// What contradicts itself, or lies out of range.
+absl::Status CheckSettings(const StreamSettings& settings) {
+  const std::pair<double, std::string_view> epsilons[] = {{settings.quantile_epsilon, "quantile"},
+                                                          {settings.frequency_epsilon, "frequency"},
+                                                          {settings.tail_epsilon, "tail"},
+                                                          {settings.sliding.epsilon, "sliding"}};
+  for (const auto& [epsilon, which] : epsilons) {
+    if (absl::Status status = CheckEpsilon(epsilon, which); !status.ok()) return status;
+  }
+  if (settings.type == ValueType::kString) {
+    if (settings.payload == PayloadType::kY) {
+      return absl::InvalidArgumentError(
+          "strings have no order, so that no y beside them can be summed over a range; expected "
+          "weights, or numbers with y");
+    }
+    if (!settings.frequencies) {
+      return absl::InvalidArgumentError(
+          "strings have counts and nothing else; expected frequencies");
+    }
+  }
+  const std::vector<int>& lengths = settings.hierarchy.prefix_lengths;
+  if (!lengths.empty()) {
+    if (settings.type != ValueType::kIpv4 || !settings.frequencies) {
+      return absl::InvalidArgumentError(
+          "a hierarchy of prefixes is for addresses that are counted; expected type ipv4, with "
+          "frequencies");
+    }
+    const bool ascend = std::is_sorted(lengths.begin(), lengths.end(), std::less_equal<>());
+    if (!ascend || lengths.front() < 0 || lengths.back() > 32) {
+      return absl::InvalidArgumentError(
+          "prefix lengths of a hierarchy must ascend, each once, from 0 to 32 bits");
+    }
+  }
+  if (settings.sliding.values_max > kSlidingValuesMax) {
+    return absl::InvalidArgumentError(Concat("a sliding window of ", settings.sliding.values_max,
+                                             " values is too wide; expected at most ",
+                                             kSlidingValuesMax));
+  }
+  if (settings.sliding.time_max_us < 0 || settings.sliding.time_max_us > kSlidingTimeMax) {
+    return absl::InvalidArgumentError(Concat("a sliding window of ", settings.sliding.time_max_us,
+                                             " us is out of range; expected up to ",
+                                             kSlidingTimeMax, " (366 days)"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status NoSuchStream(std::string_view name) {
@@ -48,10 +113,9 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
                                                "\": the limit of ", limits_.streams_max,
                                                " streams is reached"));
   }
-  if (settings.payload != PayloadType::kNone) {
-    return WithRefusal(absl::UnimplementedError(Concat("stream \"", Printable(name),
-                                                       "\": no summary takes weights or y yet")),
-                       Refusal::kTypeMismatch);
+  if (const absl::Status wrong = CheckSettings(settings); !wrong.ok()) {
+    return absl::Status(wrong.code(),
+                        Concat("stream \"", Printable(name), "\": ", std::string(wrong.message())));
   }
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   streams_.emplace(stream->name(), stream);
@@ -60,12 +124,6 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
 
 absl::StatusOr<StreamHandle> StreamRegistry::Create(std::string_view name,
                                                     StreamSettings settings) {
-  if (absl::Status status = CheckEpsilon(settings.quantile_epsilon, "quantile"); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = CheckEpsilon(settings.frequency_epsilon, "frequency"); !status.ok()) {
-    return status;
-  }
   const std::unique_lock lock(mutex_);
   if (const auto at = streams_.find(name); at != streams_.end()) {
     if (at->second->settings() == settings) return at->second;
@@ -96,6 +154,8 @@ absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,
     settings.type = type->value;
     settings.payload = type->payload;
   }
+  // The default is meant for numbers: strings have counts and nothing else.
+  if (settings.type == ValueType::kString) settings.frequencies = true;
   return Insert(name, settings);
 }
 

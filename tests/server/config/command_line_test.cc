@@ -88,8 +88,9 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
     Config config;
     const SettingField field = setting.field(config);
     std::string value;
-    if (std::holds_alternative<bool*>(field)) {
-      value = "true";
+    const auto* const on = std::get_if<bool*>(&field);
+    if (on != nullptr) {
+      value = **on ? "false" : "true";
     } else if (std::holds_alternative<std::uint64_t*>(field)) {
       value = setting.power_of_two ? "1024" : "1025";
       if (setting.max < 1025) value = "77";
@@ -104,8 +105,8 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
                   : std::string(setting.choices.substr(setting.choices.rfind(' ') + 1));
     }
     const std::string flag = "--" + std::string(setting.flag);
-    const std::vector<std::string> args =
-        std::holds_alternative<bool*>(field) ? std::vector{flag} : std::vector{flag, value};
+    std::vector<std::string> args{flag, value};
+    if (on != nullptr) args = {value == "true" ? flag : flag + "=false"};
     const auto by_flag = Parse(args);
     const auto by_variable = Parse({}, {{setting.EnvName(), value}});
     ASSERT_TRUE(by_flag.ok()) << flag << " " << value << ": " << by_flag.status();

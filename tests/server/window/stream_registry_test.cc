@@ -41,14 +41,25 @@ TEST_F(StreamRegistryTest, RefusesBadSettings) {
   EXPECT_EQ(registry_.size(), 0u);
 }
 
-TEST_F(StreamRegistryTest, RefusesWhatNoSummaryTakes) {
-  for (const PayloadType payload : {PayloadType::kWeight, PayloadType::kY}) {
-    EXPECT_EQ(registry_.Create("s", {.payload = payload}).status().code(),
-              absl::StatusCode::kUnimplemented);
-    const auto opened = registry_.FindOrCreate("s", ElementType(ValueType::kIpv4, payload));
-    EXPECT_EQ(opened.status().message(), "stream \"s\": no summary takes weights or y yet");
-  }
+TEST_F(StreamRegistryTest, RefusesWhatContradictsItself) {
+  const auto refused = [&](const StreamSettings& settings, const std::string& why) {
+    const absl::Status status = registry_.Create("s", settings).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_NE(status.message().find(why), std::string::npos) << status;
+    EXPECT_EQ(status.message().find("stream \"s\": "), 0u) << status;
+  };
+  refused({.type = ValueType::kString, .payload = PayloadType::kY}, "strings have no order");
+  refused({.type = ValueType::kString, .frequencies = false}, "strings have counts");
+  refused({.hierarchy = {{8, 16}}}, "for addresses");
+  refused({.type = ValueType::kIpv4, .frequencies = false, .hierarchy = {{8}}}, "for addresses");
+  refused({.type = ValueType::kIpv4, .hierarchy = {{16, 8}}}, "must ascend");
+  refused({.type = ValueType::kIpv4, .hierarchy = {{8, 8}}}, "must ascend");
+  refused({.type = ValueType::kIpv4, .hierarchy = {{8, 33}}}, "0 to 32 bits");
+  refused({.tail_epsilon = 0.6}, "tail epsilon");
+  refused({.sliding = {.values_max = (std::uint64_t{1} << 40) + 1}}, "too wide");
+  refused({.sliding = {.time_max_us = -1}}, "out of range");
   EXPECT_EQ(registry_.size(), 0u);
+  EXPECT_TRUE(registry_.Create("s", {.type = ValueType::kIpv4, .hierarchy = {{0, 32}}}).ok());
 }
 
 TEST_F(StreamRegistryTest, HoldsItsLimit) {

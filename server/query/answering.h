@@ -1,0 +1,142 @@
+// How answers get at the state of a stream: shared by the files that implement QueryEngine.
+#ifndef TIDEMARK_SERVER_QUERY_ANSWERING_H_
+#define TIDEMARK_SERVER_QUERY_ANSWERING_H_
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/pipeline/pipeline.h"
+#include "server/query/query_engine.h"
+#include "server/query/value.h"
+#include "server/window/concat.h"
+#include "server/window/text_rules.h"
+#include "summaries/frequency_view.h"
+#include "summaries/quantile_view.h"
+#include "summaries/sliding_frequencies.h"
+
+namespace tidemark::server {
+
+inline absl::Status CheckCount(std::size_t count, std::size_t max, std::string_view what) {
+  if (count <= max) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(count, " ", what, " in one request; expected at most ", max));
+}
+
+inline absl::Status NeedsNumbers(const Stream& stream) {
+  if (stream.type() != ValueType::kString) return absl::OkStatus();
+  return absl::FailedPreconditionError(Concat("stream \"", Printable(stream.name()),
+                                              "\" holds strings, which have counts but no ranks"));
+}
+
+inline absl::Status NeedsFrequencies(const Stream& stream) {
+  if (stream.settings().frequencies) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Concat("stream \"", Printable(stream.name()), "\" was created without counts of items"));
+}
+
+/// The streams of both key widths, for a generic lambda over the keyed stream.
+template <class Function>
+auto WithKeyed(const Stream& stream, Function function) {
+  if (WideKeys(stream.type())) {
+    return function(static_cast<const KeyedStream<std::uint64_t>&>(stream));
+  }
+  return function(static_cast<const KeyedStream<std::uint32_t>&>(stream));
+}
+
+template <class Key>
+Key KeyOf(const KeyPosition& position) {
+  return static_cast<Key>(position.key);
+}
+
+/// An answer from quantiles need not wait for windows under way while they are few against ε n.
+template <class Key>
+bool QuantilesTolerate(const SummarySnapshot<Key>& summaries, std::uint64_t /*open*/,
+                       std::uint64_t unseen) {
+  return summaries.quantiles.count > 0 &&
+         QuantileView<Key>(summaries.quantiles, {}, unseen).WithinEpsilon();
+}
+
+template <class Key>
+Coverage CoverageOf(const RecentView<Key>& recent) {
+  return {recent.blocks.range.n_high(), recent.blocks.epsilon, recent.blocks.range.uncertain()};
+}
+
+template <class Key>
+ViewRule<Key> QueryEngine::Rule(Deadline deadline) const {
+  ViewRule<Key> rule;
+  rule.deadline = deadline;
+  if (deadline == kAtOnce) {
+    rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortFewNow(keys); };
+    rule.sort_pairs = [this](std::span<Key> keys, std::span<std::uint64_t> payloads) {
+      pipeline_.sort_stage().SortFewPairsNow(keys, payloads);
+    };
+  } else {
+    rule.sort = [this](std::span<Key> keys) { pipeline_.sort_stage().SortNow(keys); };
+    rule.sort_pairs = [this](std::span<Key> keys, std::span<std::uint64_t> payloads) {
+      pipeline_.sort_stage().SortPairsNow(keys, payloads);
+    };
+  }
+  return rule;
+}
+
+template <class Answer>
+absl::StatusOr<Answer> QueryEngine::WithQuantiles(std::string_view name, const Ask& ask,
+                                                  bool ends_matter, const auto& answer) const {
+  const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);
+  if (!stream.ok()) return stream.status();
+  if (absl::Status status = NeedsNumbers(**stream); !status.ok()) return status;
+  return WithKeyed(**stream,
+                   [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<Answer> {
+                     ViewRule<Key> rule = Rule<Key>(ask.deadline);
+                     if (!ask.whole()) {
+                       const absl::StatusOr<RecentView<Key>> recent = keyed.Recent(ask.width, rule);
+                       if (!recent.ok()) return recent.status();
+                       return answer(recent->blocks.quantiles->View(recent->later),
+                                     static_cast<const Stream&>(keyed), CoverageOf(*recent));
+                     }
+                     if (!ends_matter) rule.tolerates = QuantilesTolerate<Key>;
+                     absl::StatusOr<StreamView<Key>> view = keyed.View(rule);
+                     if (!view.ok()) return view.status();
+                     const QuantileView<Key> quantiles(std::move(view->summaries.quantiles),
+                                                       view->open->keys(), view->unseen);
+                     return answer(quantiles, static_cast<const Stream&>(keyed),
+                                   Coverage{quantiles.n(), quantiles.epsilon()});
+                   });
+}
+
+template <class Answer, class Key>
+absl::StatusOr<Answer> QueryEngine::WithItems(const KeyedStream<Key>& stream, const Ask& ask,
+                                              bool by_weight, const auto& answer) const {
+  const ViewRule<Key> rule = Rule<Key>(ask.deadline);
+  if (by_weight && stream.settings().payload != PayloadType::kWeight) {
+    return absl::FailedPreconditionError(
+        Concat("stream \"", Printable(stream.name()), "\" has no weights"));
+  }
+  if (by_weight && !ask.whole()) {
+    return absl::UnimplementedError(
+        "weights are summed over the whole history alone: ask without last_values and last_time");
+  }
+  if (!ask.whole()) {
+    const absl::StatusOr<RecentView<Key>> recent = stream.Recent(ask.width, rule);
+    if (!recent.ok()) return recent.status();
+    return answer(recent->blocks.frequencies->View(recent->later), CoverageOf(*recent));
+  }
+  const absl::StatusOr<StreamView<Key>> view = stream.View(rule);
+  if (!view.ok()) return view.status();
+  const double epsilon = stream.settings().frequency_epsilon;
+  if (by_weight) {
+    std::vector<KeyWeight<Key>> open;
+    if (view->open_payloads) open = WeightedItems(view->open->keys(), *view->open_payloads);
+    const auto items = FrequencyView<Key>::OfItems(view->summaries.weights, open, 0, epsilon);
+    return answer(items, Coverage{items.n(), epsilon});
+  }
+  const FrequencyView<Key> items(view->summaries.frequencies, view->open->keys(), view->unseen,
+                                 epsilon);
+  return answer(items, Coverage{items.n(), epsilon});
+}
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_QUERY_ANSWERING_H_

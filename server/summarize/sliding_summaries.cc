@@ -1,0 +1,88 @@
+#include "server/summarize/sliding_summaries.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+namespace tidemark::server {
+namespace {
+
+SlidingOptions OptionsOf(const SlidingSettings& settings) {
+  SlidingOptions options;
+  options.epsilon = settings.epsilon;
+  options.max_values = settings.values_max;
+  options.max_age_us = settings.time_max_us;
+  return options;
+}
+
+}  // namespace
+
+template <class Key>
+SlidingSummaries<Key>::SlidingSummaries(const SummaryOptions& options)
+    : record_(OptionsOf(options.sliding)) {
+  if (options.quantile_epsilon) quantiles_.emplace(record_.shared_rule());
+  if (options.frequency_epsilon) frequencies_.emplace(record_.shared_rule());
+}
+
+template <class Key>
+void SlidingSummaries<Key>::AddBlock(std::shared_ptr<const Key[]> arrived,
+                                     std::span<const TimedCount> batches,
+                                     std::span<const Key> sorted) {
+  const std::lock_guard lock(mutex_);
+  record_.AddBlock(std::move(arrived), batches);
+  if (quantiles_) quantiles_->AddBlock(sorted, record_.expired());
+  if (frequencies_) frequencies_->AddBlock(sorted, record_.expired());
+}
+
+template <class Key>
+std::uint64_t SlidingSummaries<Key>::end() const {
+  const std::lock_guard lock(mutex_);
+  return record_.end();
+}
+
+template <class Key>
+SlidingView<Key> SlidingSummaries<Key>::View(const SlidingWidth& width, std::uint64_t end,
+                                             std::span<const TimedCount> later) const {
+  const std::lock_guard lock(mutex_);
+  assert(end <= record_.end());
+  if (end < record_.end()) later = {};
+  const std::uint64_t later_values =
+      std::accumulate(later.begin(), later.end(), std::uint64_t{0},
+                      [](std::uint64_t sum, const TimedCount& batch) { return sum + batch.count; });
+  SlidingView<Key> view;
+  view.epsilon = record_.rule().epsilon();
+  view.range = width.values != 0 ? record_.Last(width.values, later_values)
+                                 : record_.Within(width.time_us, width.now_us, later);
+  if (quantiles_) view.quantiles = quantiles_->Cover(view.range, record_);
+  if (frequencies_) view.frequencies = frequencies_->Cover(view.range, record_);
+  return view;
+}
+
+template <class Key>
+std::size_t SlidingSummaries<Key>::keys_kept() const {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t as_they_came = record_.rule().recent_values() + block_size();
+  return std::min(record_.end(), as_they_came) + (frequencies_ ? frequencies_->entries() : 0);
+}
+
+template <class Key>
+std::size_t SlidingSummaries<Key>::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return record_.bytes() + (quantiles_ ? quantiles_->bytes() : 0) +
+         (frequencies_ ? frequencies_->bytes() : 0);
+}
+
+template <class Key>
+std::string SlidingSummaries<Key>::Serialize() const {
+  const std::lock_guard lock(mutex_);
+  std::string bytes = record_.Serialize();
+  if (quantiles_) bytes += quantiles_->Serialize();
+  if (frequencies_) bytes += frequencies_->Serialize();
+  return bytes;
+}
+
+template class SlidingSummaries<std::uint32_t>;
+template class SlidingSummaries<std::uint64_t>;
+
+}  // namespace tidemark::server

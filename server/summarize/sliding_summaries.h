@@ -1,0 +1,86 @@
+// What one stream keeps of its most recent values: a record of what came when, and sliding quantile
+// and frequency summaries over the same blocks.
+#ifndef TIDEMARK_SERVER_SUMMARIZE_SLIDING_SUMMARIES_H_
+#define TIDEMARK_SERVER_SUMMARIZE_SLIDING_SUMMARIES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "server/summarize/summary_options.h"
+#include "summaries/sliding_frequencies.h"
+#include "summaries/sliding_quantiles.h"
+#include "summaries/sliding_record.h"
+
+namespace tidemark::server {
+
+/// Which of a stream's most recent values an answer is about.
+struct SlidingWidth {
+  std::uint64_t values = 0;  ///< the last so many; 0: by time
+  std::int64_t time_us = 0;  ///< those of the last so much time
+  std::int64_t now_us = 0;   ///< the asker's time, for a width by time
+};
+
+/// Everything that answers for one width; immutable. The values in blocks, that is: those that came
+/// later are at the stream.
+template <class Key>
+struct SlidingView {
+  double epsilon = 0;
+  SlidingRange range;
+  std::optional<SlidingQuantileCover<Key>> quantiles;
+  std::optional<SlidingFrequencyCover<Key>> frequencies;
+};
+
+/// Thread: one writer; every other method from any thread.
+template <class Key>
+class SlidingSummaries {
+ public:
+  /// REQUIRES: options.sliding.any(). Errors: throws std::invalid_argument for settings that no
+  /// sliding summary can have.
+  explicit SlidingSummaries(const SummaryOptions& options);
+
+  /// How many values the next window must have.
+  std::size_t block_size() const { return record_.rule().block_size(); }
+
+  /// Takes in the next window, in the order in which its values came and sorted.
+  void AddBlock(std::shared_ptr<const Key[]> arrived, std::span<const TimedCount> batches,
+                std::span<const Key> sorted);
+
+  /// Values taken in.
+  std::uint64_t end() const;
+
+  /// `later`: the batches of the values that came after the first `end` ones; if windows with them
+  /// were taken in since, they are left out. REQUIRES: end <= end().
+  /// Errors: throws std::invalid_argument for a width above the configured one, or none.
+  SlidingView<Key> View(const SlidingWidth& width, std::uint64_t end,
+                        std::span<const TimedCount> later) const;
+
+  std::size_t bytes() const;
+  std::string Serialize() const;
+  /// Calls visit(key) for every key that an answer may name, for some several times: keys_kept()
+  /// times at most.
+  template <class Visit>
+  void ForEachKey(Visit visit) const {
+    const std::lock_guard lock(mutex_);
+    record_.ForEachKey(visit);
+    if (frequencies_) frequencies_->ForEachKey(visit);
+  }
+  std::size_t keys_kept() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards all below
+  SlidingRecord<Key> record_;
+  std::optional<SlidingQuantiles<Key>> quantiles_;
+  std::optional<SlidingFrequencies<Key>> frequencies_;
+};
+
+extern template class SlidingSummaries<std::uint32_t>;
+extern template class SlidingSummaries<std::uint64_t>;
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_SUMMARIZE_SLIDING_SUMMARIES_H_
