@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -13,11 +14,36 @@
 
 namespace tidemark::client {
 
+/// How a quantile summary is kept. The numbers are those of tidemark.v1.QuantileForm.
+enum class QuantileForm : std::uint8_t {
+  kUnspecified = 0,  ///< the daemon's configured default
+  kHistogram = 1,
+  kCompact = 2,
+  kTail = 3,
+};
+
+/// "histogram", "compact", "tail"; "unspecified".
+std::string_view FormName(QuantileForm form);
+
+/// Answers about the most recent values: the largest widths that can be asked for. 0: none.
+struct SlidingConfig {
+  std::uint64_t max_values = 0;
+  std::chrono::microseconds max_time{0};
+  double epsilon = 0;  ///< share of the values covered; 0: the daemon's default
+
+  bool any() const { return max_values != 0 || max_time.count() != 0; }
+};
+
 struct StreamConfig {
   ValueType type = ValueType::kUnspecified;  ///< unspecified: the daemon's default
   double quantile_epsilon = 0;   ///< share of n; 0: the daemon's default; strings have no quantiles
   double frequency_epsilon = 0;  ///< share of n; 0: the daemon's default
   PayloadType payload = PayloadType::kNone;
+  QuantileForm quantile_form = QuantileForm::kUnspecified;
+  double tail_epsilon = 0;      ///< of kTail; 0: the daemon's default
+  bool no_frequencies = false;  ///< no counts of items; not for strings
+  SlidingConfig sliding;
+  std::vector<std::uint32_t> prefix_lengths;  ///< of a hierarchy of addresses; empty: none
 
   /// The one that the stream's first answers are within: of counts for strings, else of ranks.
   double epsilon() const {
@@ -35,6 +61,7 @@ struct StreamInfo {
   std::uint64_t window_fill = 0;
   std::uint64_t quantile_bytes = 0;
   std::uint64_t frequency_bytes = 0;
+  std::uint64_t sliding_bytes = 0;
   std::uint64_t window_bytes = 0;
   std::uint64_t dictionary_bytes = 0;
   std::uint64_t windows_summarized = 0;
@@ -46,6 +73,8 @@ struct AnswerHeader {
   std::string stream;
   std::uint64_t n = 0;  ///< values that the answer covers
   double epsilon = 0;   ///< the configured error, as a share of n
+  /// Of the n, so many may have come before the scope's time began.
+  std::uint64_t n_uncertain = 0;
 };
 
 /// `value` is an element of the stream whose true rank lies in [rank_low, rank_high].
@@ -94,8 +123,58 @@ struct CountsAnswer : AnswerHeader {
   std::vector<ItemCount> items;  ///< in the order asked
 };
 
+/// A prefix of addresses: `address` with zeros behind the first `length` bits. The discounted count
+/// is the number of values below it that are below no other prefix of the answer below it.
+struct PrefixCount {
+  Ipv4 address;
+  std::uint32_t length = 0;
+  std::uint64_t count_low = 0, count_high = 0;
+  std::uint64_t discounted_low = 0, discounted_high = 0;
+};
+struct HierarchicalHeavyHittersAnswer : AnswerHeader {
+  double support = 0;
+  std::vector<PrefixCount> prefixes;  ///< largest discounted_high first
+};
+
+/// Which pairs (x, y), by their x.
+struct AtMostValue {
+  Value value;
+};
+struct BetweenValues {
+  Value low, high;  ///< both belong to it
+};
+struct AtMostShare {
+  double phi = 0;  ///< up to the quantile of this share
+};
+struct BetweenShares {
+  double low = 0, high = 0;  ///< above the one quantile, up to the other
+};
+using SumRange = std::variant<AtMostValue, BetweenValues, AtMostShare, BetweenShares>;
+struct SumAnswer {
+  SumRange range;
+  std::uint64_t count_low = 0, count_high = 0;
+  double sum_low = 0, sum_high = 0;
+  std::optional<double> average_low, average_high;  ///< unset where there may be no pair
+};
+struct SumsAnswer : AnswerHeader {
+  std::vector<SumAnswer> answers;  ///< in the order asked; none while the stream is empty
+};
+
+/// How far apart two distributions are: the largest difference of the shares of values at or below
+/// any v.
+struct CompareAnswer {
+  std::uint64_t n_a = 0, n_b = 0;
+  double epsilon_a = 0, epsilon_b = 0;
+  double distance_low = 0, distance_high = 0;
+  Value value;  ///< where the shares differ by distance_low at least
+  double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;
+  std::optional<bool> moved;   ///< whether the distance exceeds the threshold; unset: cannot tell
+  double chance_distance = 0;  ///< samples of one distribution exceed it in at most 1 % of cases
+};
+
 struct WatchAnswer {
-  std::variant<QuantilesAnswer, HeavyHittersAnswer> answer;
+  std::variant<QuantilesAnswer, HeavyHittersAnswer, HierarchicalHeavyHittersAnswer, SumsAnswer>
+      answer;
   std::uint64_t skipped = 0;  ///< answers replaced by newer ones since the call began
   std::chrono::system_clock::time_point time;
 };

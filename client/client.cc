@@ -151,24 +151,54 @@ HistogramAnswer Client::Histogram(const std::string& stream, const std::vector<V
 }
 
 HeavyHittersAnswer Client::HeavyHitters(const std::string& stream, double support,
-                                        std::uint32_t limit, const Scope& scope) {
+                                        std::uint32_t limit, const Scope& scope, bool by_weight) {
   v1::HeavyHittersRequest request;
   request.set_stream(RequireUtf8("stream name", stream));
   request.set_support(support);
   request.set_limit(limit);
+  request.set_by_weight(by_weight);
   SetScope(scope, &request);
   return FromProto(
       Call(*connection_, *connection_->query, &v1::QueryService::Stub::HeavyHitters, request));
 }
 
 CountsAnswer Client::Counts(const std::string& stream, const std::vector<Value>& items,
-                            const Scope& scope) {
+                            const Scope& scope, bool by_weight) {
   v1::CountsRequest request;
   request.set_stream(RequireUtf8("stream name", stream));
   ToProto(items, request.mutable_items());
+  request.set_by_weight(by_weight);
   SetScope(scope, &request);
   return FromProto(
       Call(*connection_, *connection_->query, &v1::QueryService::Stub::Counts, request));
+}
+
+HierarchicalHeavyHittersAnswer Client::HierarchicalHeavyHitters(const std::string& stream,
+                                                                double support) {
+  v1::HierarchicalHeavyHittersRequest request;
+  request.set_stream(RequireUtf8("stream name", stream));
+  request.set_support(support);
+  return FromProto(Call(*connection_, *connection_->query,
+                        &v1::QueryService::Stub::HierarchicalHeavyHitters, request));
+}
+
+SumsAnswer Client::Sums(const std::string& stream, const std::vector<SumRange>& ranges) {
+  v1::SumsRequest request;
+  request.set_stream(RequireUtf8("stream name", stream));
+  for (const SumRange& range : ranges) ToProto(range, request.add_ranges());
+  return FromProto(Call(*connection_, *connection_->query, &v1::QueryService::Stub::Sums, request));
+}
+
+CompareAnswer Client::Compare(const std::string& stream_a, const Scope& scope_a,
+                              const std::string& stream_b, const Scope& scope_b, double threshold) {
+  v1::CompareRequest request;
+  request.set_stream_a(RequireUtf8("stream name", stream_a));
+  request.set_stream_b(RequireUtf8("stream name", stream_b));
+  if (!scope_a.whole()) ToProto(scope_a, request.mutable_scope_a());
+  if (!scope_b.whole()) ToProto(scope_b, request.mutable_scope_b());
+  request.set_threshold(threshold);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Compare, request));
 }
 
 ServerInfo Client::Info() {

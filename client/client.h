@@ -43,6 +43,8 @@ struct ClientOptions {
 struct Scope {
   std::uint64_t last_values = 0;           ///< the last so many values; 0: all
   std::chrono::microseconds last_time{0};  ///< the values of the last so much time; 0: all
+
+  bool whole() const { return last_values == 0 && last_time.count() == 0; }
 };
 
 struct WatchOptions {
@@ -105,14 +107,27 @@ class Client {
                             const Scope& scope = {});
   /// limit: only the so many most frequent; 0 means all.
   HeavyHittersAnswer HeavyHitters(const std::string& stream, double support,
-                                  std::uint32_t limit = 0, const Scope& scope = {});
+                                  std::uint32_t limit = 0, const Scope& scope = {},
+                                  bool by_weight = false);
   CountsAnswer Counts(const std::string& stream, const std::vector<Value>& items,
-                      const Scope& scope = {});
+                      const Scope& scope = {}, bool by_weight = false);
+  /// Of a stream of addresses with a hierarchy.
+  HierarchicalHeavyHittersAnswer HierarchicalHeavyHitters(const std::string& stream,
+                                                          double support);
+  /// Of a stream of pairs.
+  SumsAnswer Sums(const std::string& stream, const std::vector<SumRange>& ranges);
+  /// Two streams of one type, or one twice with another scope.
+  CompareAnswer Compare(const std::string& stream_a, const Scope& scope_a,
+                        const std::string& stream_b, const Scope& scope_b, double threshold);
 
   Watch WatchQuantiles(const std::string& stream, const std::vector<double>& phi,
                        const WatchOptions& options = {});
   Watch WatchHeavyHitters(const std::string& stream, double support, std::uint32_t limit = 0,
-                          const WatchOptions& options = {});
+                          const WatchOptions& options = {}, bool by_weight = false);
+  Watch WatchHierarchicalHeavyHitters(const std::string& stream, double support,
+                                      const WatchOptions& options = {});
+  Watch WatchSums(const std::string& stream, const std::vector<SumRange>& ranges,
+                  const WatchOptions& options = {});
 
   ServerInfo Info();
 

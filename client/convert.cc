@@ -13,6 +13,7 @@ void SetHeader(const Response& response, AnswerHeader* out) {
   out->stream = response.stream();
   out->n = response.n();
   out->epsilon = response.epsilon();
+  out->n_uncertain = response.n_uncertain();
 }
 
 ItemCount FromProto(const v1::ItemCount& item) {
@@ -81,6 +82,20 @@ void ToProto(const StreamConfig& config, v1::StreamConfig* out) {
   out->set_quantile_epsilon(config.quantile_epsilon);
   out->set_frequency_epsilon(config.frequency_epsilon);
   out->set_payload(static_cast<v1::PayloadType>(config.payload));
+  out->set_quantile_form(static_cast<v1::QuantileForm>(config.quantile_form));
+  out->set_tail_epsilon(config.tail_epsilon);
+  out->set_no_frequencies(config.no_frequencies);
+  for (const std::uint32_t length : config.prefix_lengths) {
+    out->mutable_hierarchy()->add_prefix_lengths(length);
+  }
+  if (config.sliding.any()) {
+    v1::SlidingConfig* sliding = out->mutable_sliding();
+    sliding->set_max_values(config.sliding.max_values);
+    if (config.sliding.max_time.count() != 0) {
+      ToProto(config.sliding.max_time, sliding->mutable_max_time());
+    }
+    sliding->set_epsilon(config.sliding.epsilon);
+  }
 }
 
 void ToProto(const std::vector<Value>& values, google::protobuf::RepeatedPtrField<v1::Value>* out) {
@@ -95,6 +110,16 @@ StreamInfo FromProto(const v1::Stream& stream) {
   info.config.quantile_epsilon = stream.config().quantile_epsilon();
   info.config.frequency_epsilon = stream.config().frequency_epsilon();
   info.config.payload = static_cast<PayloadType>(stream.config().payload());
+  info.config.quantile_form = static_cast<QuantileForm>(stream.config().quantile_form());
+  info.config.tail_epsilon = stream.config().tail_epsilon();
+  info.config.no_frequencies = stream.config().no_frequencies();
+  info.config.prefix_lengths.assign(stream.config().hierarchy().prefix_lengths().begin(),
+                                    stream.config().hierarchy().prefix_lengths().end());
+  const v1::SlidingConfig& sliding = stream.config().sliding();
+  info.config.sliding = {sliding.max_values(),
+                         std::chrono::seconds(sliding.max_time().seconds()) +
+                             std::chrono::microseconds(sliding.max_time().nanos() / 1000),
+                         sliding.epsilon()};
   info.count = stream.count();
   info.refused = stream.refused();
   info.pending = stream.pending();
@@ -102,6 +127,7 @@ StreamInfo FromProto(const v1::Stream& stream) {
   info.window_fill = stream.window_fill();
   info.quantile_bytes = stream.quantile_bytes();
   info.frequency_bytes = stream.frequency_bytes();
+  info.sliding_bytes = stream.sliding_bytes();
   info.window_bytes = stream.window_bytes();
   info.dictionary_bytes = stream.dictionary_bytes();
   info.windows_summarized = stream.windows_summarized();
@@ -156,12 +182,104 @@ CountsAnswer FromProto(const v1::CountsResponse& response) {
   return out;
 }
 
+HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersResponse& response) {
+  HierarchicalHeavyHittersAnswer out;
+  out.stream = response.stream();
+  out.n = response.n();
+  out.epsilon = response.epsilon();
+  out.support = response.support();
+  for (const auto& p : response.prefixes()) {
+    out.prefixes.push_back({Ipv4{p.address().ipv4()}, p.length(), p.count_low(), p.count_high(),
+                            p.discounted_low(), p.discounted_high()});
+  }
+  return out;
+}
+
+namespace {
+
+SumRange FromProto(const v1::SumRange& range) {
+  switch (range.range_case()) {
+    case v1::SumRange::kBetween:
+      return BetweenValues{client::FromProto(range.between().low()),
+                           client::FromProto(range.between().high())};
+    case v1::SumRange::kAtMostPhi:
+      return AtMostShare{range.at_most_phi()};
+    case v1::SumRange::kBetweenPhi:
+      return BetweenShares{range.between_phi().low(), range.between_phi().high()};
+    case v1::SumRange::kAtMost:
+    case v1::SumRange::RANGE_NOT_SET:
+      break;
+  }
+  return AtMostValue{client::FromProto(range.at_most())};
+}
+
+}  // namespace
+
+void ToProto(const SumRange& range, v1::SumRange* out) {
+  if (const auto* value = std::get_if<AtMostValue>(&range)) {
+    ToProto(value->value, out->mutable_at_most());
+  } else if (const auto* values = std::get_if<BetweenValues>(&range)) {
+    ToProto(values->low, out->mutable_between()->mutable_low());
+    ToProto(values->high, out->mutable_between()->mutable_high());
+  } else if (const auto* share = std::get_if<AtMostShare>(&range)) {
+    out->set_at_most_phi(share->phi);
+  } else if (const auto* shares = std::get_if<BetweenShares>(&range)) {
+    out->mutable_between_phi()->set_low(shares->low);
+    out->mutable_between_phi()->set_high(shares->high);
+  }
+}
+
+SumsAnswer FromProto(const v1::SumsResponse& response) {
+  SumsAnswer out;
+  out.stream = response.stream();
+  out.n = response.n();
+  out.epsilon = response.epsilon();
+  for (const auto& a : response.answers()) {
+    SumAnswer sum{
+        FromProto(a.range()), a.count_low(), a.count_high(), a.sum_low(), a.sum_high(), {}, {}};
+    if (a.has_average_low()) sum.average_low = a.average_low();
+    if (a.has_average_high()) sum.average_high = a.average_high();
+    out.answers.push_back(std::move(sum));
+  }
+  return out;
+}
+
+CompareAnswer FromProto(const v1::CompareResponse& response) {
+  CompareAnswer out;
+  out.n_a = response.n_a();
+  out.n_b = response.n_b();
+  out.epsilon_a = response.epsilon_a();
+  out.epsilon_b = response.epsilon_b();
+  out.distance_low = response.distance_low();
+  out.distance_high = response.distance_high();
+  out.value = FromProto(response.value());
+  out.share_a_low = response.share_a_low();
+  out.share_a_high = response.share_a_high();
+  out.share_b_low = response.share_b_low();
+  out.share_b_high = response.share_b_high();
+  if (response.moved() != v1::CompareResponse::MOVED_CANNOT_TELL) {
+    out.moved = response.moved() == v1::CompareResponse::MOVED_YES;
+  }
+  out.chance_distance = response.chance_distance();
+  return out;
+}
+
 WatchAnswer FromProto(const v1::WatchResponse& response) {
   WatchAnswer out;
-  if (response.has_heavy_hitters()) {
-    out.answer = FromProto(response.heavy_hitters());
-  } else {
-    out.answer = FromProto(response.quantiles());
+  switch (response.answer_case()) {
+    case v1::WatchResponse::kHeavyHitters:
+      out.answer = FromProto(response.heavy_hitters());
+      break;
+    case v1::WatchResponse::kHierarchicalHeavyHitters:
+      out.answer = FromProto(response.hierarchical_heavy_hitters());
+      break;
+    case v1::WatchResponse::kSums:
+      out.answer = FromProto(response.sums());
+      break;
+    case v1::WatchResponse::kQuantiles:
+    case v1::WatchResponse::ANSWER_NOT_SET:
+      out.answer = FromProto(response.quantiles());
+      break;
   }
   out.skipped = response.skipped();
   out.time = std::chrono::system_clock::time_point(std::chrono::microseconds(response.time_us()));
@@ -190,6 +308,11 @@ ServerInfo FromProto(const v1::GetInfoResponse& response) {
   out.values = response.values();
   out.uptime = std::chrono::microseconds(response.uptime_us());
   return out;
+}
+
+void ToProto(const Scope& scope, v1::Scope* out) {
+  if (scope.last_values != 0) out->set_last_values(scope.last_values);
+  if (scope.last_time.count() != 0) ToProto(scope.last_time, out->mutable_last_time());
 }
 
 void ToProto(std::chrono::microseconds time, google::protobuf::Duration* out) {

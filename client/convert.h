@@ -31,18 +31,21 @@ RanksAnswer FromProto(const v1::RanksResponse& response);
 HistogramAnswer FromProto(const v1::HistogramResponse& response);
 HeavyHittersAnswer FromProto(const v1::HeavyHittersResponse& response);
 CountsAnswer FromProto(const v1::CountsResponse& response);
+HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersResponse& response);
+SumsAnswer FromProto(const v1::SumsResponse& response);
+CompareAnswer FromProto(const v1::CompareResponse& response);
+void ToProto(const SumRange& range, v1::SumRange* out);
 WatchAnswer FromProto(const v1::WatchResponse& response);
 ServerInfo FromProto(const v1::GetInfoResponse& response);
 
 void ToProto(std::chrono::microseconds time, google::protobuf::Duration* out);
 
+void ToProto(const Scope& scope, v1::Scope* out);
+
 /// Sets the request's scope, unless it is the whole history.
 template <typename Request>
 void SetScope(const Scope& scope, Request* request) {
-  if (scope.last_values != 0) request->mutable_scope()->set_last_values(scope.last_values);
-  if (scope.last_time.count() != 0) {
-    ToProto(scope.last_time, request->mutable_scope()->mutable_last_time());
-  }
+  if (!scope.whole()) ToProto(scope, request->mutable_scope());
 }
 
 }  // namespace tidemark::client

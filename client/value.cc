@@ -6,6 +6,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "client/answers.h"
+
 namespace tidemark::client {
 namespace {
 
@@ -45,6 +47,20 @@ std::optional<Value> ParseAs(std::string_view text) {
 
 }  // namespace
 
+std::string_view FormName(QuantileForm form) {
+  switch (form) {
+    case QuantileForm::kUnspecified:
+      break;
+    case QuantileForm::kHistogram:
+      return "histogram";
+    case QuantileForm::kCompact:
+      return "compact";
+    case QuantileForm::kTail:
+      return "tail";
+  }
+  return "unspecified";
+}
+
 std::string_view TypeName(ValueType type) {
   const auto index = static_cast<std::size_t>(type);
   return index < kTypeNames.size() ? kTypeNames[index] : "unknown";
@@ -83,6 +99,12 @@ void AppendText(Ipv4 value, std::string* out) {
     if (shift != 24) out->push_back('.');
     out->append(std::to_string((value.address >> shift) & 0xFFu));
   }
+}
+
+std::string FormatPrefix(Ipv4 address, std::uint32_t length) {
+  std::string text;
+  AppendText(address, &text);
+  return text + "/" + std::to_string(length);
 }
 
 std::string FormatValue(const Value& value) {

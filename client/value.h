@@ -65,6 +65,8 @@ struct Value {
 
 /// The text form; see above.
 std::string FormatValue(const Value& value);
+/// "10.1.0.0/16".
+std::string FormatPrefix(Ipv4 address, std::uint32_t length);
 /// Appends the text form of one number to `out`.
 void AppendText(double value, std::string* out);
 void AppendText(float value, std::string* out);

@@ -65,12 +65,31 @@ Watch Client::WatchQuantiles(const std::string& stream, const std::vector<double
 }
 
 Watch Client::WatchHeavyHitters(const std::string& stream, double support, std::uint32_t limit,
-                                const WatchOptions& options) {
+                                const WatchOptions& options, bool by_weight) {
   v1::WatchRequest request;
   request.mutable_heavy_hitters()->set_stream(RequireUtf8("stream name", stream));
   request.mutable_heavy_hitters()->set_support(support);
   request.mutable_heavy_hitters()->set_limit(limit);
+  request.mutable_heavy_hitters()->set_by_weight(by_weight);
   SetScope(options.scope, request.mutable_heavy_hitters());
+  SetOptions(options, &request);
+  return Watch(std::make_unique<Watch::Call>(connection_, request));
+}
+
+Watch Client::WatchHierarchicalHeavyHitters(const std::string& stream, double support,
+                                            const WatchOptions& options) {
+  v1::WatchRequest request;
+  request.mutable_hierarchical_heavy_hitters()->set_stream(RequireUtf8("stream name", stream));
+  request.mutable_hierarchical_heavy_hitters()->set_support(support);
+  SetOptions(options, &request);
+  return Watch(std::make_unique<Watch::Call>(connection_, request));
+}
+
+Watch Client::WatchSums(const std::string& stream, const std::vector<SumRange>& ranges,
+                        const WatchOptions& options) {
+  v1::WatchRequest request;
+  request.mutable_sums()->set_stream(RequireUtf8("stream name", stream));
+  for (const SumRange& range : ranges) ToProto(range, request.mutable_sums()->add_ranges());
   SetOptions(options, &request);
   return Watch(std::make_unique<Watch::Call>(connection_, request));
 }

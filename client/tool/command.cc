@@ -12,6 +12,7 @@
 #include "client/tool/json.h"
 #include "client/tool/plot.h"
 #include "client/tool/push_command.h"
+#include "client/tool/sum_ranges.h"
 #include "client/tool/text.h"
 #include "client/tool/watch_command.h"
 
@@ -83,7 +84,13 @@ struct Options {
   std::string every = "1s";
   std::string repeat;
   std::string column, weight_column, y_column;
-  std::string payload;
+  std::string payload, form, tail_epsilon, sliding_epsilon;
+  bool no_frequencies = false;
+  bool by_weight = false;
+  bool hierarchical = false;
+  std::string prefixes;
+  SumOptions sum;
+  CompareOptions compare;
   std::vector<std::string> values;
   PushOptions push;
 };
@@ -120,6 +127,9 @@ class Command {
   int Rank();
   int Histogram();
   int Count();
+  int Top();
+  int Sum();
+  int Compare();
   int Push();
   int Watch();
 
@@ -193,6 +203,29 @@ void Command::Define() {
                    "Largest count error, as a share of n")
       ->option_text("E");
 
+  create
+      ->add_option("--form", options_.form,
+                   "How the order is kept: histogram, compact, or tail (finer towards the largest)")
+      ->option_text("F")
+      ->check(CLI::IsMember({"histogram", "compact", "tail"}));
+  create
+      ->add_option("--tail-epsilon", options_.tail_epsilon,
+                   "Form tail: largest rank error, as a share of the distance from the largest")
+      ->option_text("E");
+  create->add_flag("--no-frequencies", options_.no_frequencies,
+                   "Keep no counts of items: several times the speed");
+  create->add_option("--last", options_.last, "Answer over up to the last N values, too")
+      ->option_text("N");
+  create->add_option("--window", options_.window, "Answer over up to so much time, too, e.g. 1h")
+      ->option_text("DURATION");
+  create
+      ->add_option("--sliding-epsilon", options_.sliding_epsilon,
+                   "Largest error of those answers, as a share of the values that they cover")
+      ->option_text("E");
+  create
+      ->add_option("--prefixes", options_.prefixes,
+                   "Addresses: lengths of the prefixes to count, e.g. 8,16,24,32")
+      ->option_text("N,N,...");
   create->add_option("--payload", options_.payload, "What travels beside each value: weight or y")
       ->option_text("P")
       ->check(CLI::IsMember({"weight", "y"}));
@@ -227,20 +260,43 @@ void Command::Define() {
       ->excludes(buckets);
   AddScope(histogram);
 
-  CLI::App* top = AddWithStream("top", "Items that make up at least a share of it", [this] {
-    return Print(Client(To()).HeavyHitters(options_.stream, ToNumber("--support", options_.support),
-                                           0, Scope()));
-  });
+  CLI::App* top =
+      AddWithStream("top", "Items that make up at least a share of it", [this] { return Top(); });
   top->add_option("--support", options_.support, "The share, above 0 and at most 1")
       ->required()
       ->option_text("S");
   AddScope(top);
+  top->add_flag("--by-weight", options_.by_weight, "Add up weights instead of counting");
+  top->add_flag("--hierarchical", options_.hierarchical,
+                "Prefixes of addresses, without what heavier ones below them have");
 
   CLI::App* count = AddWithStream("count", "How often items came", [this] { return Count(); });
   count->add_option("ITEM", options_.values, "Items of the stream's type")
       ->required()
       ->option_text("...");
   AddScope(count);
+  count->add_flag("--by-weight", options_.by_weight, "Add up weights instead of counting");
+
+  CLI::App* sum = AddWithStream("sum", "Of pairs (x, y): counts, sums and averages of y by x",
+                                [this] { return Sum(); });
+  sum->add_option("--at-most", options_.sum.at_most, "Pairs with x <= V")->option_text("V...");
+  sum->add_option("--between", options_.sum.between, "Pairs with LOW <= x <= HIGH")
+      ->option_text("LOW,HIGH...");
+  sum->add_option("--phi", options_.sum.phi, "Pairs with x up to the quantile PHI")
+      ->option_text("PHI...");
+  sum->add_option("--between-phi", options_.sum.between_phi,
+                  "Pairs with x above one quantile, up to another")
+      ->option_text("LOW,HIGH...");
+
+  CLI::App* compare = AddWithStream("compare", "How far apart two streams, or two windows, are",
+                                    [this] { return Compare(); });
+  compare->add_option("OTHER", options_.compare.other, "The other stream; default: the same one")
+      ->option_text(" ");
+  AddScope(compare);
+  compare
+      ->add_option("--threshold", options_.compare.threshold,
+                   "Say whether the distance exceeds it (default 0.05)")
+      ->option_text("D");
 
   CLI::App* watch = AddWithStream("watch", "A continuous query", [this] { return Watch(); });
   auto* phi = watch->add_option("--quantile", options_.values, "Watch quantiles");
@@ -250,6 +306,10 @@ void Command::Define() {
       ->excludes(phi);
   watch->add_option("--every", options_.every, "Time between answers (default 1s)")
       ->option_text("DURATION");
+
+  watch->add_flag("--hierarchical", options_.hierarchical, "With --top: prefixes of addresses");
+  watch->add_flag("--by-weight", options_.by_weight, "With --top: add up weights");
+  AddScope(watch);
 
   Add("info", "Version, sorter in use and why, graphics, limits",
       [this] { return Print(Client(To()).Info()); });
@@ -283,6 +343,30 @@ int Command::Create() {
     }
     config.frequency_epsilon = main_epsilon;
   }
+  if (options_.form == "histogram") config.quantile_form = client::QuantileForm::kHistogram;
+  if (options_.form == "compact") config.quantile_form = client::QuantileForm::kCompact;
+  if (options_.form == "tail") config.quantile_form = client::QuantileForm::kTail;
+  config.tail_epsilon = epsilon("--tail-epsilon", options_.tail_epsilon);
+  config.no_frequencies = options_.no_frequencies;
+  if (!options_.last.empty()) {
+    config.sliding.max_values = ToCount("--last", options_.last, UINT64_MAX);
+  }
+  if (!options_.window.empty()) {
+    config.sliding.max_time = ToDuration("--window", options_.window);
+  }
+  config.sliding.epsilon = epsilon("--sliding-epsilon", options_.sliding_epsilon);
+  if (config.sliding.epsilon != 0 && !config.sliding.any()) {
+    throw UsageError("--sliding-epsilon needs --last or --window");
+  }
+  if (!options_.prefixes.empty()) {
+    for (const std::string& text : SplitList(options_.prefixes)) {
+      std::uint32_t length = 0;
+      if (!client::ParseText(text, &length)) {
+        throw UsageError("--prefixes: \"" + Printable(text) + "\" is no length in bits");
+      }
+      config.prefix_lengths.push_back(length);
+    }
+  }
   if (options_.payload == "weight") config.payload = client::PayloadType::kWeight;
   if (options_.payload == "y") config.payload = client::PayloadType::kY;
   const client::StreamInfo made = Client(To()).CreateStream(options_.stream, config);
@@ -294,6 +378,35 @@ int Command::Create() {
             ": --epsilon needs --type string there. The stream exists now; delete it first");
   }
   return Print(made);
+}
+
+int Command::Top() {
+  const double support = ToNumber("--support", options_.support);
+  Client client(To());
+  if (!options_.hierarchical) {
+    return Print(client.HeavyHitters(options_.stream, support, 0, Scope(), options_.by_weight));
+  }
+  if (!Scope().whole()) throw UsageError("--hierarchical is over the whole history alone");
+  return Print(client.HierarchicalHeavyHitters(options_.stream, support));
+}
+
+int Command::Sum() {
+  Client client(To());
+  const client::ValueType type = client.DescribeStream(options_.stream).config.type;
+  return Print(client.Sums(options_.stream, SumRanges(type, options_.sum)));
+}
+
+// A scope is that of the second stream: "how it is now" against "how it was", unless both names are
+// given and both have a scope.
+int Command::Compare() {
+  const std::string& other =
+      options_.compare.other.empty() ? options_.stream : options_.compare.other;
+  const client::Scope scope = Scope();
+  if (other == options_.stream && scope.whole()) {
+    throw UsageError("compare: give another stream, or --last or --window for this one");
+  }
+  const double threshold = ToNumber("--threshold", options_.compare.threshold);
+  return Print(Client(To()).Compare(options_.stream, {}, other, scope, threshold));
 }
 
 int Command::Delete() {
@@ -316,8 +429,8 @@ int Command::Rank() {
 int Command::Count() {
   const client::Scope scope = Scope();
   Client client(To());
-  return Print(
-      client.Counts(options_.stream, StreamValues(client, ShowAll(options_.values)), scope));
+  return Print(client.Counts(options_.stream, StreamValues(client, ShowAll(options_.values)), scope,
+                             options_.by_weight));
 }
 
 int Command::Histogram() {
@@ -377,6 +490,9 @@ int Command::Watch() {
   watch.phi = ToNumbers("--quantile", options_.values);
   if (!options_.support.empty()) watch.support = ToNumber("--top", options_.support);
   watch.every = ToDuration("--every", options_.every);
+  watch.scope = Scope();
+  watch.hierarchical = options_.hierarchical;
+  watch.by_weight = options_.by_weight;
   watch.json = options_.json;
   return RunWatch(To(), watch, environment_);
 }

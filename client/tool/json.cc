@@ -12,9 +12,11 @@ namespace {
 constexpr std::uint64_t kExactIntegers = std::uint64_t{1} << 53;
 
 Json Header(const client::AnswerHeader& header) {
-  return {{"stream", header.stream},
-          {"n", IntegerToJson(header.n)},
-          {"epsilon", ToJson(header.epsilon)}};
+  Json out = {{"stream", header.stream},
+              {"n", IntegerToJson(header.n)},
+              {"epsilon", ToJson(header.epsilon)}};
+  if (header.n_uncertain != 0) out["n_uncertain"] = IntegerToJson(header.n_uncertain);
+  return out;
 }
 
 Json ItemsToJson(const std::vector<client::ItemCount>& items) {
@@ -121,6 +123,70 @@ Json ToJson(const client::CountsAnswer& answer) {
   return out;
 }
 
+Json ToJson(const client::HierarchicalHeavyHittersAnswer& answer) {
+  Json out = Header(answer);
+  out["support"] = ToJson(answer.support);
+  Json& prefixes = out["prefixes"] = Json::array();
+  for (const auto& p : answer.prefixes) {
+    prefixes.push_back({{"prefix", client::FormatPrefix(p.address, p.length)},
+                        {"count_low", IntegerToJson(p.count_low)},
+                        {"count_high", IntegerToJson(p.count_high)},
+                        {"discounted_low", IntegerToJson(p.discounted_low)},
+                        {"discounted_high", IntegerToJson(p.discounted_high)}});
+  }
+  return out;
+}
+
+namespace {
+
+Json RangeToJson(const client::SumRange& range) {
+  if (const auto* value = std::get_if<client::AtMostValue>(&range)) {
+    return {{"at_most", ToJson(value->value)}};
+  }
+  if (const auto* values = std::get_if<client::BetweenValues>(&range)) {
+    return {{"low", ToJson(values->low)}, {"high", ToJson(values->high)}};
+  }
+  if (const auto* share = std::get_if<client::AtMostShare>(&range)) {
+    return {{"at_most_phi", ToJson(share->phi)}};
+  }
+  const auto& shares = std::get<client::BetweenShares>(range);
+  return {{"low_phi", ToJson(shares.low)}, {"high_phi", ToJson(shares.high)}};
+}
+
+}  // namespace
+
+Json ToJson(const client::SumsAnswer& answer) {
+  Json out = Header(answer);
+  Json& answers = out["answers"] = Json::array();
+  for (const auto& a : answer.answers) {
+    Json one = RangeToJson(a.range);
+    one["count_low"] = IntegerToJson(a.count_low);
+    one["count_high"] = IntegerToJson(a.count_high);
+    one["sum_low"] = ToJson(a.sum_low);
+    one["sum_high"] = ToJson(a.sum_high);
+    if (a.average_low) one["average_low"] = ToJson(*a.average_low);
+    if (a.average_high) one["average_high"] = ToJson(*a.average_high);
+    answers.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json ToJson(const client::CompareAnswer& answer) {
+  return {{"n_a", IntegerToJson(answer.n_a)},
+          {"n_b", IntegerToJson(answer.n_b)},
+          {"epsilon_a", ToJson(answer.epsilon_a)},
+          {"epsilon_b", ToJson(answer.epsilon_b)},
+          {"distance_low", ToJson(answer.distance_low)},
+          {"distance_high", ToJson(answer.distance_high)},
+          {"value", ToJson(answer.value)},
+          {"share_a_low", ToJson(answer.share_a_low)},
+          {"share_a_high", ToJson(answer.share_a_high)},
+          {"share_b_low", ToJson(answer.share_b_low)},
+          {"share_b_high", ToJson(answer.share_b_high)},
+          {"moved", answer.moved ? Json(*answer.moved) : Json("cannot tell")},
+          {"chance_distance", ToJson(answer.chance_distance)}};
+}
+
 Json ToJson(const client::WatchAnswer& answer) {
   Json out = std::visit([](const auto& a) { return ToJson(a); }, answer.answer);
   out["skipped"] = IntegerToJson(answer.skipped);
@@ -143,21 +209,40 @@ Json ToJson(const std::vector<client::StreamInfo>& streams) {
 }
 
 Json ToJson(const client::StreamInfo& stream) {
-  return {{"name", stream.name},
-          {"type", client::TypeName(stream.config.type)},
-          {"epsilon", ToJson(stream.config.epsilon())},
-          {"n", IntegerToJson(stream.count)},
-          {"frequency_epsilon", ToJson(stream.config.frequency_epsilon)},
-          {"refused", IntegerToJson(stream.refused)},
-          {"exact", stream.exact},
-          {"pending", IntegerToJson(stream.pending)},
-          {"window_capacity", IntegerToJson(stream.window_capacity)},
-          {"window_fill", IntegerToJson(stream.window_fill)},
-          {"windows_summarized", IntegerToJson(stream.windows_summarized)},
-          {"quantile_bytes", IntegerToJson(stream.quantile_bytes)},
-          {"frequency_bytes", IntegerToJson(stream.frequency_bytes)},
-          {"window_bytes", IntegerToJson(stream.window_bytes)},
-          {"dictionary_bytes", IntegerToJson(stream.dictionary_bytes)}};
+  const client::StreamConfig& config = stream.config;
+  Json out = {{"name", stream.name},
+              {"type", client::TypeName(stream.config.type)},
+              {"epsilon", ToJson(stream.config.epsilon())},
+              {"n", IntegerToJson(stream.count)},
+              {"frequency_epsilon", ToJson(stream.config.frequency_epsilon)},
+              {"refused", IntegerToJson(stream.refused)},
+              {"exact", stream.exact},
+              {"pending", IntegerToJson(stream.pending)},
+              {"window_capacity", IntegerToJson(stream.window_capacity)},
+              {"window_fill", IntegerToJson(stream.window_fill)},
+              {"windows_summarized", IntegerToJson(stream.windows_summarized)},
+              {"quantile_bytes", IntegerToJson(stream.quantile_bytes)},
+              {"frequency_bytes", IntegerToJson(stream.frequency_bytes)},
+              {"window_bytes", IntegerToJson(stream.window_bytes)},
+              {"dictionary_bytes", IntegerToJson(stream.dictionary_bytes)},
+              {"frequencies", !config.no_frequencies}};
+  if (config.type != client::ValueType::kString) {
+    out["quantile_form"] = client::FormName(config.quantile_form);
+  }
+  if (config.quantile_form == client::QuantileForm::kTail) {
+    out["tail_epsilon"] = ToJson(config.tail_epsilon);
+  }
+  if (!config.prefix_lengths.empty()) out["prefix_lengths"] = config.prefix_lengths;
+  if (config.payload != client::PayloadType::kNone) {
+    out["payload"] = config.payload == client::PayloadType::kWeight ? "weight" : "y";
+  }
+  if (config.sliding.any()) {
+    out["sliding_bytes"] = IntegerToJson(stream.sliding_bytes);
+    out["sliding"] = {{"max_values", IntegerToJson(config.sliding.max_values)},
+                      {"max_time_s", static_cast<double>(config.sliding.max_time.count()) / 1e6},
+                      {"epsilon", ToJson(config.sliding.epsilon)}};
+  }
+  return out;
 }
 
 Json ToJson(const client::ServerInfo& info) {

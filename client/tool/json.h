@@ -28,6 +28,9 @@ Json ToJson(const client::RanksAnswer& answer);
 Json ToJson(const client::HistogramAnswer& answer);
 Json ToJson(const client::HeavyHittersAnswer& answer);
 Json ToJson(const client::CountsAnswer& answer);
+Json ToJson(const client::HierarchicalHeavyHittersAnswer& answer);
+Json ToJson(const client::SumsAnswer& answer);
+Json ToJson(const client::CompareAnswer& answer);
 /// The answer itself, then "skipped" and "time_us".
 Json ToJson(const client::WatchAnswer& answer);
 /// The short form of `streams`: name, type, epsilon, n.

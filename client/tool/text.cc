@@ -12,8 +12,9 @@ namespace {
 std::string Show(std::uint64_t value) { return std::to_string(value); }
 
 std::string Heading(const client::AnswerHeader& header) {
-  return Printable(header.stream) + ": n " + Show(header.n) + ", epsilon " +
-         ShowNumber(header.epsilon) + "\n";
+  std::string n = Show(header.n);
+  if (header.n_uncertain != 0) n = Show(header.n - header.n_uncertain) + " to " + n;
+  return Printable(header.stream) + ": n " + n + ", epsilon " + ShowNumber(header.epsilon) + "\n";
 }
 
 std::string ItemsTable(const std::vector<client::ItemCount>& items, std::uint64_t n) {
@@ -76,6 +77,24 @@ std::string ShowNumber(double value) {
   return out;
 }
 
+std::string ShowBound(double value, Side side) {
+  constexpr int kDigits = 7;
+  if (value == 0 || !std::isfinite(value)) return ShowNumber(value + 0.0);  // no "-0"
+  const auto rounded = [](double exact) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), exact,
+                                   std::chars_format::scientific, kDigits - 1);
+    double read = 0;
+    std::from_chars(text.data(), end.ptr, read);
+    return read;
+  };
+  double shown = rounded(value);
+  const double last_digit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - kDigits + 1);
+  if (side == Side::kLow && shown > value) shown = rounded(shown - last_digit);
+  if (side == Side::kHigh && shown < value) shown = rounded(shown + last_digit);
+  return ShowNumber(shown);
+}
+
 std::string ShowRate(double value) {
   static constexpr std::array<const char*, 5> kUnits = {"", " k", " M", " G", " T"};
   std::size_t unit = 0;
@@ -126,6 +145,66 @@ std::string ToText(const client::CountsAnswer& answer) {
   return Heading(answer) + ItemsTable(answer.items, answer.n);
 }
 
+std::string ToText(const client::HierarchicalHeavyHittersAnswer& answer) {
+  Table table({"prefix", "count_low", "count_high", "discounted_low", "discounted_high"},
+              {false, true, true, true, true});
+  for (const auto& p : answer.prefixes) {
+    table.Add({client::FormatPrefix(p.address, p.length), Show(p.count_low), Show(p.count_high),
+               Show(p.discounted_low), Show(p.discounted_high)});
+  }
+  return Heading(answer) + table.ToString();
+}
+
+namespace {
+
+std::string ShowRange(const client::SumRange& range) {
+  if (const auto* value = std::get_if<client::AtMostValue>(&range)) {
+    return "x <= " + ShowValue(value->value);
+  }
+  if (const auto* values = std::get_if<client::BetweenValues>(&range)) {
+    return ShowValue(values->low) + " <= x <= " + ShowValue(values->high);
+  }
+  if (const auto* share = std::get_if<client::AtMostShare>(&range)) {
+    return "phi 0 to " + ShowNumber(share->phi);
+  }
+  const auto& shares = std::get<client::BetweenShares>(range);
+  return "phi " + ShowNumber(shares.low) + " to " + ShowNumber(shares.high);
+}
+
+std::string ShowInterval(double low, double high) {
+  return ShowBound(low, Side::kLow) + " to " + ShowBound(high, Side::kHigh);
+}
+
+}  // namespace
+
+std::string ToText(const client::SumsAnswer& answer) {
+  Table table(
+      {"range", "count_low", "count_high", "sum_low", "sum_high", "average_low", "average_high"},
+      {false, true, true, true, true, true, true});
+  for (const auto& a : answer.answers) {
+    const bool some = a.average_low && a.average_high;
+    table.Add({ShowRange(a.range), Show(a.count_low), Show(a.count_high),
+               ShowBound(a.sum_low, Side::kLow), ShowBound(a.sum_high, Side::kHigh),
+               some ? ShowBound(*a.average_low, Side::kLow) : "-",
+               some ? ShowBound(*a.average_high, Side::kHigh) : "-"});
+  }
+  return Heading(answer) + table.ToString();
+}
+
+std::string ToText(const client::CompareAnswer& answer) {
+  Table table({"moved", answer.moved ? (*answer.moved ? "yes" : "no") : "cannot tell"},
+              {false, false});
+  table.Add({"distance", ShowInterval(answer.distance_low, answer.distance_high)});
+  table.Add({"at the value", ShowValue(answer.value)});
+  table.Add({"share at or below it, first", ShowInterval(answer.share_a_low, answer.share_a_high)});
+  table.Add(
+      {"share at or below it, second", ShowInterval(answer.share_b_low, answer.share_b_high)});
+  table.Add({"n", Show(answer.n_a) + " and " + Show(answer.n_b)});
+  table.Add(
+      {"distance by chance (1 %)", "up to " + ShowBound(answer.chance_distance, Side::kHigh)});
+  return table.ToString();
+}
+
 std::string ToText(const std::vector<client::StreamInfo>& streams) {
   if (streams.empty()) return "no streams\n";
   Table table({"stream", "type", "epsilon", "n"}, {false, false, true, true});
@@ -138,19 +217,47 @@ std::string ToText(const std::vector<client::StreamInfo>& streams) {
 
 std::string ToText(const client::StreamInfo& s) {
   Table table({"stream", Printable(s.name)}, {false, false});
-  table.Add({"type", std::string(client::TypeName(s.config.type))});
+  std::string type(client::TypeName(s.config.type));
+  if (s.config.payload == client::PayloadType::kWeight) type += " with weights";
+  if (s.config.payload == client::PayloadType::kY) type += " with y";
+  table.Add({"type", type});
   table.Add({"n", Show(s.count)});
   table.Add({"refused", Show(s.refused)});
   table.Add({"answers", s.exact ? "exact" : "within epsilon"});
   if (s.config.type != client::ValueType::kString) {
-    table.Add({"epsilon, quantiles", ShowNumber(s.config.quantile_epsilon)});
+    table.Add({"epsilon, quantiles", ShowNumber(s.config.quantile_epsilon) + " (" +
+                                         std::string(client::FormName(s.config.quantile_form)) +
+                                         ")"});
   }
-  table.Add({"epsilon, frequencies", ShowNumber(s.config.frequency_epsilon)});
+  if (s.config.quantile_form == client::QuantileForm::kTail) {
+    table.Add({"epsilon, tail", ShowNumber(s.config.tail_epsilon)});
+  }
+  table.Add({"epsilon, frequencies", s.config.no_frequencies
+                                         ? std::string("none kept")
+                                         : ShowNumber(s.config.frequency_epsilon)});
+  if (!s.config.prefix_lengths.empty()) {
+    std::string lengths;
+    for (const auto length : s.config.prefix_lengths) {
+      lengths += (lengths.empty() ? "/" : ", /") + std::to_string(length);
+    }
+    table.Add({"prefixes", lengths});
+  }
+  const client::SlidingConfig& sliding = s.config.sliding;
+  if (sliding.any()) {
+    std::string widths;
+    if (sliding.max_values != 0) widths = Show(sliding.max_values) + " values";
+    if (sliding.max_time.count() != 0) {
+      widths += (widths.empty() ? "" : ", ") + ShowDuration(sliding.max_time);
+    }
+    table.Add({"sliding windows, up to", widths});
+    table.Add({"epsilon, sliding windows", ShowNumber(sliding.epsilon)});
+  }
   table.Add({"window", Show(s.window_fill) + " of " + Show(s.window_capacity) + " values"});
   table.Add({"pending values", Show(s.pending)});
   table.Add({"windows summarised", Show(s.windows_summarized)});
   table.Add({"bytes, quantile summary", Show(s.quantile_bytes)});
   table.Add({"bytes, frequency summary", Show(s.frequency_bytes)});
+  if (sliding.any()) table.Add({"bytes, sliding windows", Show(s.sliding_bytes)});
   table.Add({"bytes, window", Show(s.window_bytes)});
   if (s.config.type == client::ValueType::kString) {
     table.Add({"bytes, dictionary", Show(s.dictionary_bytes)});

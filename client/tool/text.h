@@ -30,6 +30,9 @@ std::string ToText(const client::QuantilesAnswer& answer);
 std::string ToText(const client::RanksAnswer& answer);
 std::string ToText(const client::HeavyHittersAnswer& answer);
 std::string ToText(const client::CountsAnswer& answer);
+std::string ToText(const client::HierarchicalHeavyHittersAnswer& answer);
+std::string ToText(const client::SumsAnswer& answer);
+std::string ToText(const client::CompareAnswer& answer);
 std::string ToText(const std::vector<client::StreamInfo>& streams);
 std::string ToText(const client::StreamInfo& stream);
 std::string ToText(const client::ServerInfo& info);
@@ -38,6 +41,9 @@ std::string ToText(const client::ServerInfo& info);
 std::string ShowValue(const client::Value& value);
 /// "0.001".
 std::string ShowNumber(double value);
+/// One end of an interval with seven digits, rounded outwards: what is shown holds what is known.
+enum class Side { kLow, kHigh };
+std::string ShowBound(double value, Side side);
 /// "980", "98.1 k", "3.21 M", "1.2 G": three digits, for rates.
 std::string ShowRate(double value);
 /// "386 ms", "1.79 s".

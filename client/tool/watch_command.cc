@@ -38,7 +38,7 @@ class Printer {
     } else if (const auto* quantiles = std::get_if<client::QuantilesAnswer>(&answer.answer)) {
       PrintRow(answer, *quantiles);
     } else {
-      PrintTable(answer, std::get<client::HeavyHittersAnswer>(answer.answer));
+      PrintTable(answer);
     }
     environment_.out << std::flush;
   }
@@ -69,11 +69,12 @@ class Printer {
     environment_.out << "\n";
   }
 
-  void PrintTable(const client::WatchAnswer& answer, const client::HeavyHittersAnswer& items) {
+  void PrintTable(const client::WatchAnswer& answer) {
     if (environment_.out_terminal.is_terminal && rows_++ > 0) {
       environment_.out << "\x1b[" << lines_ << "A\x1b[J";
     }
-    const std::string text = ToText(items);
+    const std::string text =
+        std::visit([](const auto& table) { return ToText(table); }, answer.answer);
     environment_.out << ShowTime(answer.time);
     PrintSkipped(answer);
     environment_.out << "\n" << text;
@@ -99,9 +100,15 @@ int RunWatch(const client::ClientOptions& to, const WatchCommandOptions& options
   client::Client client(to);
   client::WatchOptions watch_options;
   watch_options.interval = options.every;
-  client::Watch watch =
-      options.support ? client.WatchHeavyHitters(options.stream, *options.support, 0, watch_options)
-                      : client.WatchQuantiles(options.stream, options.phi, watch_options);
+  watch_options.scope = options.scope;
+  client::Watch watch = [&] {
+    if (!options.support) return client.WatchQuantiles(options.stream, options.phi, watch_options);
+    if (options.hierarchical) {
+      return client.WatchHierarchicalHeavyHitters(options.stream, *options.support, watch_options);
+    }
+    return client.WatchHeavyHitters(options.stream, *options.support, 0, watch_options,
+                                    options.by_weight);
+  }();
   interrupt.SetAction([&watch](int) { watch.Cancel(); });
   struct ClearAction {
     Interrupt& interrupt;

@@ -17,6 +17,9 @@ struct WatchCommandOptions {
   std::vector<double> phi;        ///< quantiles of the stream, or
   std::optional<double> support;  ///< its heavy hitters
   std::chrono::microseconds every{1'000'000};
+  bool hierarchical = false;  ///< the heavy hitters are prefixes
+  bool by_weight = false;     ///< or add up weights
+  client::Scope scope;
   bool json = false;
 };
 

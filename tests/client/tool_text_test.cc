@@ -2,7 +2,9 @@
 // its arguments.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <string>
 
 #include "client/tool/arguments.h"
 #include "client/tool/json.h"
@@ -235,6 +237,21 @@ TEST(Arguments, Durations) {
   for (const char* bad :
        {"", "s", "5", "-1s", "0s", "nans", "infs", "1e300d", "1 s", "1w", "5ns"}) {
     EXPECT_FALSE(ParseDuration(bad)) << bad;
+  }
+}
+
+TEST(Text, BoundsAreRoundedOutwards) {
+  EXPECT_EQ(ShowBound(0.9999800000000001, Side::kHigh), "0.9999801");
+  EXPECT_EQ(ShowBound(0.9999800000000001, Side::kLow), "0.99998");
+  EXPECT_EQ(ShowBound(-29622.758918408646, Side::kLow), "-29622.76");
+  EXPECT_EQ(ShowBound(-29622.751, Side::kHigh), "-29622.75");
+  EXPECT_EQ(ShowBound(-0.0, Side::kHigh), "0");
+  EXPECT_EQ(ShowBound(kInf, Side::kHigh), "inf");
+  EXPECT_EQ(ShowBound(0.25, Side::kLow), "0.25");
+  for (double value = 1e-300; std::abs(value) < 1e300; value *= -7.123456789) {
+    const auto low = std::stod(ShowBound(value, Side::kLow));
+    const auto high = std::stod(ShowBound(value, Side::kHigh));
+    EXPECT_TRUE(low <= value && value <= high && high - low <= 2e-6 * std::abs(value)) << value;
   }
 }
 

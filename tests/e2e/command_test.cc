@@ -164,7 +164,9 @@ TEST_F(CommandTest, StreamsDescribeCreateDelete) {
                            "quantile_bytes",
                            "frequency_bytes",
                            "window_bytes",
-                           "dictionary_bytes"};
+                           "dictionary_bytes",
+                           "frequencies",
+                           "quantile_form"};
   EXPECT_EQ(Fields(created), described);
   EXPECT_EQ(created["type"], "int64");
   EXPECT_EQ(created["epsilon"], 0.01);
@@ -257,8 +259,8 @@ TEST_F(CommandTest, Refused) {
   ExpectFailure(1, {"create", "bad", "--epsilon", "0.9"}, "0.9");
   ExpectFailure(1, {"push", "numbers", "--type", "int64"}, "float64", "1\n");
   ExpectFailure(1, {"histogram", "numbers", "--buckets", "20000"}, "20000");
-  ExpectFailure(1, {"quantile", "numbers", "0.5", "--last", "100"}, "not available yet");
-  ExpectFailure(1, {"quantile", "numbers", "0.5", "--window", "5m"}, "not available yet");
+  ExpectFailure(1, {"quantile", "numbers", "0.5", "--last", "100"}, "without sliding windows");
+  ExpectFailure(1, {"quantile", "numbers", "0.5", "--window", "5m"}, "without sliding windows");
 }
 
 TEST_F(CommandTest, WrongUsage) {

@@ -132,7 +132,7 @@ TEST_F(WatchTest, WrongRequestsAreRefused) {
   Watch negative = client.WatchQuantiles("s", {0.5}, {.min_change = -1});
   EXPECT_EQ(CodeOf(negative), Code::kInvalidArgument);
   Watch sliding = client.WatchQuantiles("s", {0.5}, {.scope = {.last_values = 5}});
-  EXPECT_EQ(CodeOf(sliding), Code::kUnimplemented);
+  EXPECT_EQ(CodeOf(sliding), Code::kFailedPrecondition);
   Watch nowhere = client.WatchQuantiles("nowhere", {0.5});
   EXPECT_EQ(CodeOf(nowhere), Code::kNotFound);
   EXPECT_TRUE(WaitUntil([&] { return Subscribers() == 0; }));
@@ -140,7 +140,7 @@ TEST_F(WatchTest, WrongRequestsAreRefused) {
     return daemon_.Metric("tidemark_query_errors_total{method=\"watch\",code=\"" + code + "\"}");
   };
   EXPECT_EQ(errors("INVALID_ARGUMENT"), 3);
-  EXPECT_EQ(errors("UNIMPLEMENTED"), 1);
+  EXPECT_EQ(errors("FAILED_PRECONDITION"), 1);
   EXPECT_EQ(errors("NOT_FOUND"), 1);
   EXPECT_EQ(daemon_.Metric("tidemark_query_seconds_count{method=\"watch\"}"), 3);
 }

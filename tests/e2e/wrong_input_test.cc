@@ -403,7 +403,7 @@ TEST_F(WrongCallTest, WrongQueries) {
             }),
             Code::kInvalidArgument);
   EXPECT_EQ(code_of([&] { client.Quantiles("f64", {0.5}, {.last_values = 5}); }),
-            Code::kUnimplemented);
+            Code::kFailedPrecondition);
   EXPECT_EQ(code_of([&] { client.CreateStream(""); }), Code::kInvalidArgument);
   EXPECT_EQ(code_of([&] { client.CreateStream("e", {.quantile_epsilon = 0.7}); }),
             Code::kInvalidArgument);
