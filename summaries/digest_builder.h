@@ -28,6 +28,8 @@ class DigestBuilder {
     digest.positions.reserve(strides + strides / 8 + 2);
   }
 
+  /// Keys in the window.
+  std::uint64_t count() const { return digest_.count; }
   /// A leaf longer than this is a run.
   std::size_t reach() const { return reach_; }
   /// Keys accounted for.
@@ -110,15 +112,39 @@ class DigestBuilder {
   /// made. Only the window's very first entry stands behind a key of its own cell.
   std::size_t CellBegin(const Node& node, std::size_t out) const {
     const Key least = (sorted_[out] >> node.level) << node.level;
-    const std::size_t from = at_ > 1 && at_ > offset_ ? at_ - offset_ : 0;
-    const Key* base = sorted_.data() + std::max(node.begin, from);
-    std::size_t length = static_cast<std::size_t>(sorted_.data() + out - base) + 1;
-    while (length > 1) {  // sorted_[out] is not below `least`, so that one is left
+    const std::size_t from = std::max(node.begin, at_ > 1 && at_ > offset_ ? at_ - offset_ : 0);
+    return FirstNotBelow(least, from, out);
+  }
+
+  /// The first index in [from, to] whose key is at least `least`. REQUIRES: that of `to` is. Keys
+  /// that lie close together are spread about evenly: looks where the key would then be, at several
+  /// places at once, and searches only if it is not there.
+  std::size_t FirstNotBelow(Key least, std::size_t from, std::size_t to) const {
+    constexpr std::size_t kBlock = 64 / sizeof(Key);
+    const Key* const keys = sorted_.data();
+    if (to - from >= 4 * kBlock && keys[from] < least) {
+      const double share =
+          static_cast<double>(least - keys[from]) / static_cast<double>(keys[to] - keys[from]);
+      const auto guess = from + static_cast<std::size_t>(share * static_cast<double>(to - from));
+      const std::size_t block = std::min(guess - std::min(guess - from, kBlock / 2), to - kBlock);
+      std::size_t below = 0;
+      for (std::size_t i = 0; i < kBlock; ++i) below += keys[block + i] < least ? 1 : 0;
+      if (below == 0) {
+        to = block;
+      } else if (below == kBlock) {
+        from = block + kBlock;
+      } else {
+        return block + below;
+      }
+    }
+    const Key* base = keys + from;
+    std::size_t length = to - from + 1;
+    while (length > 1) {  // the key of `to` is not below `least`, so that one is left
       const std::size_t half = length / 2;
       base += base[half - 1] < least ? half : 0;
       length -= half;
     }
-    return static_cast<std::size_t>(base - sorted_.data());
+    return static_cast<std::size_t>(base - keys);
   }
 
   /// Index behind its last key, by doubling steps.

@@ -1,0 +1,124 @@
+#include "summaries/grid_kernels.h"
+
+namespace tidemark::internal {
+namespace {
+
+/// Keys are read from several places in turn, so that neighbours of sorted keys, which fall into
+/// one cell, do not wait for one another's stores; an odd number of places, as cells that are a
+/// multiple of 4096 bytes apart wait for one another, too.
+template <class Key, class Cells>
+inline void CountInterleaved(std::span<const Key> keys, Cells cells, GridCell<Key>* counts) {
+  const auto count = [=](Key key) {
+    GridCell<Key>& cell = counts[cells(key)];
+    const Key max = cell.max;
+    cell.max = max > key ? max : key;
+    ++cell.count;
+  };
+  constexpr std::size_t kPlaces = 7;
+  const std::size_t part = keys.size() / kPlaces;
+  const Key* const first = keys.data();
+  for (std::size_t i = 0; i < part; ++i) {
+    for (std::size_t place = 0; place < kPlaces; ++place) count(first[place * part + i]);
+  }
+  for (std::size_t i = kPlaces * part; i < keys.size(); ++i) count(first[i]);
+}
+
+/// Stores once for each stretch of keys in one cell.
+template <class Key, class Cells>
+inline void CountStretches(std::span<const Key> keys, Cells cells, GridCell<Key>* counts) {
+  if (keys.empty()) return;
+  std::size_t cell = cells(keys[0]), first = 0;
+  Key max = 0;
+  const auto store = [&](std::size_t end) {
+    counts[cell].count += static_cast<std::uint32_t>(end - first);
+    if (counts[cell].max < max) counts[cell].max = max;
+  };
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Key key = keys[i];
+    const std::size_t next = cells(key);
+    if (next == cell) {
+      max = max > key ? max : key;
+    } else {
+      store(i);
+      cell = next;
+      first = i;
+      max = key;
+    }
+  }
+  store(keys.size());
+}
+
+template <class Key, class Cells>
+inline void Count(std::span<const Key> keys, Cells cells, bool clustered, GridCell<Key>* counts) {
+  if (clustered) {
+    CountStretches(keys, cells, counts);
+  } else {
+    CountInterleaved(keys, cells, counts);
+  }
+}
+
+template <class Key, class Cells>
+inline void Copy(std::span<const Key> keys, Cells cells, const std::uint8_t* wanted, Key* out) {
+  for (const Key key : keys) {
+    *out = key;
+    out += wanted[cells(key)];
+  }
+}
+
+}  // namespace
+
+template <class Key>
+void CountKeys(std::span<const Key> keys, EvenCells<Key> cells, bool clustered,
+               GridCell<Key>* counts) {
+  Count(keys, cells, clustered, counts);
+}
+template <class Key>
+void CountKeys(std::span<const Key> keys, BlockCells<Key> cells, bool clustered,
+               GridCell<Key>* counts) {
+  Count(keys, cells, clustered, counts);
+}
+
+template <class Key>
+void CopyWanted(std::span<const Key> keys, EvenCells<Key> cells, const std::uint8_t* wanted,
+                Key* out) {
+  Copy(keys, cells, wanted, out);
+}
+template <class Key>
+void CopyWanted(std::span<const Key> keys, BlockCells<Key> cells, const std::uint8_t* wanted,
+                Key* out) {
+  Copy(keys, cells, wanted, out);
+}
+
+template <class Key>
+std::size_t PartitionRange(std::span<Key> keys, Key low, Key high) {
+  const Key width = static_cast<Key>(high - low);
+  Key* to = keys.data();
+  for (Key& at : keys) {
+    const Key key = at;
+    at = *to;
+    *to = key;
+    to += static_cast<Key>(key - low) <= width ? 1 : 0;
+  }
+  return static_cast<std::size_t>(to - keys.data());
+}
+
+template void CountKeys(std::span<const std::uint32_t>, EvenCells<std::uint32_t>, bool,
+                        GridCell<std::uint32_t>*);
+template void CountKeys(std::span<const std::uint64_t>, EvenCells<std::uint64_t>, bool,
+                        GridCell<std::uint64_t>*);
+template void CountKeys(std::span<const std::uint32_t>, BlockCells<std::uint32_t>, bool,
+                        GridCell<std::uint32_t>*);
+template void CountKeys(std::span<const std::uint64_t>, BlockCells<std::uint64_t>, bool,
+                        GridCell<std::uint64_t>*);
+template void CopyWanted(std::span<const std::uint32_t>, EvenCells<std::uint32_t>,
+                         const std::uint8_t*, std::uint32_t*);
+template void CopyWanted(std::span<const std::uint64_t>, EvenCells<std::uint64_t>,
+                         const std::uint8_t*, std::uint64_t*);
+template void CopyWanted(std::span<const std::uint32_t>, BlockCells<std::uint32_t>,
+                         const std::uint8_t*, std::uint32_t*);
+template void CopyWanted(std::span<const std::uint64_t>, BlockCells<std::uint64_t>,
+                         const std::uint8_t*, std::uint64_t*);
+template std::size_t PartitionRange(std::span<std::uint32_t>, std::uint32_t, std::uint32_t);
+template std::size_t PartitionRange(std::span<std::uint64_t>, std::uint64_t, std::uint64_t);
+
+}  // namespace tidemark::internal

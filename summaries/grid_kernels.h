@@ -1,0 +1,75 @@
+// The inner loops of window_grid.h: counting keys into cells, and moving some of them.
+//
+// What each key costs is a load and two stores of its cell, which no vector instruction helps; the
+// plainest instruction set is the fastest (compiled for AVX2, GCC 12 keeps the largest key in a
+// vector register, and takes six times as long).
+#ifndef TIDEMARK_SUMMARIES_GRID_KERNELS_H_
+#define TIDEMARK_SUMMARIES_GRID_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tidemark::internal {
+
+/// What is counted of one cell's keys.
+template <class Key>
+struct GridCell {
+  Key max;
+  std::uint32_t count;
+};
+
+/// Cells of one level: a key's is key >> level, counted from `base`.
+template <class Key>
+struct EvenCells {
+  int level;
+  Key base;
+
+  std::size_t operator()(Key key) const {
+    return static_cast<std::size_t>(static_cast<Key>((key >> level) - base));
+  }
+};
+
+/// Blocks of one level, each of cells of a level of its own. shapes[block] has that level in the
+/// lower half, and in the upper half the index of the block's first cell less the number of that
+/// cell (its least key >> its level), mod 2^16.
+template <class Key>
+struct BlockCells {
+  int level;  ///< of the blocks
+  Key base;
+  const std::uint32_t* shapes;
+
+  std::size_t operator()(Key key) const {
+    constexpr std::uint32_t kShiftMask = 8 * sizeof(Key) - 1;  // spares the compiler its own
+    const std::uint32_t shape =
+        shapes[static_cast<std::size_t>(static_cast<Key>((key >> level) - base))];
+    return static_cast<std::uint16_t>(static_cast<std::uint32_t>(key >> (shape & kShiftMask)) +
+                                      (shape >> 16));
+  }
+};
+
+/// Adds keys to the cells that they are in. `clustered`: most keys lie in the cell of the key
+/// before.
+template <class Key>
+void CountKeys(std::span<const Key> keys, EvenCells<Key> cells, bool clustered,
+               GridCell<Key>* counts);
+template <class Key>
+void CountKeys(std::span<const Key> keys, BlockCells<Key> cells, bool clustered,
+               GridCell<Key>* counts);
+
+/// Copies the keys of wanted cells (wanted[index] is 1, else 0) to `out`, in order. Writes one
+/// place behind the last of them.
+template <class Key>
+void CopyWanted(std::span<const Key> keys, EvenCells<Key> cells, const std::uint8_t* wanted,
+                Key* out);
+template <class Key>
+void CopyWanted(std::span<const Key> keys, BlockCells<Key> cells, const std::uint8_t* wanted,
+                Key* out);
+
+/// Permutes keys so that those from `low` to `high` come first. Returns how many they are.
+template <class Key>
+std::size_t PartitionRange(std::span<Key> keys, Key low, Key high);
+
+}  // namespace tidemark::internal
+
+#endif  // TIDEMARK_SUMMARIES_GRID_KERNELS_H_

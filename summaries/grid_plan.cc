@@ -1,0 +1,390 @@
+#include "summaries/grid_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "summaries/digest_rule.h"
+
+namespace tidemark::internal {
+namespace {
+
+constexpr double kFewLeft = 0.01;  // share of a sample that may be chance
+constexpr double kClearly = 0.9;   // of the best cost so far: what is worth another way
+
+constexpr double kNearlyHeavy = 0.95;  // of the stride: about half of such cells are heavy
+
+constexpr double kMaxGridCells = 65536;  // BlockCells counts them with 16 bits
+constexpr double kMaxBlocks = 1024;      // their shapes stay in the first cache
+constexpr int kMaxBlockBits = 12;        // cells of one block: 2^12
+
+constexpr std::size_t kSure = 5;  // keys of a sample in one light cell that are hardly chance
+constexpr int kTogetherBits = 4;  // neighbours that are looked at together: 2^4 cells
+constexpr std::size_t kNear = 4;  // blocks on either side that say how dense a block is
+constexpr std::size_t kLargeTask = std::size_t{1} << 17;  // smaller ones are planned more coarsely
+
+/// Calls visit(begin, end) for each stretch of sample[begin, end) that lies in one cell.
+template <class Key, class Visit>
+void ForEachStretch(std::span<const Key> sample, std::size_t begin, std::size_t end, int level,
+                    Visit visit) {
+  for (std::size_t at = begin; at < end;) {
+    const Key cell = sample[at] >> level;
+    std::size_t last = at + 1;
+    while (last < end && sample[last] >> level == cell) ++last;
+    visit(at, last);
+    at = last;
+  }
+}
+
+/// What sorting costs for each key. Where keys are equal it takes about as many passes as bits tell
+/// them apart.
+struct SortCosts {
+  double all;        ///< all keys
+  double runs;       ///< those in runs alone
+  double run_share;  ///< of all keys
+};
+template <class Key>
+SortCosts EstimateSort(std::size_t count, std::uint64_t stride, std::span<const Key> sample,
+                       double sort_cost) {
+  const double bits = std::log2(static_cast<double>(count));
+  const double m = static_cast<double>(sample.size());
+  const double least = static_cast<double>(stride) * m / static_cast<double>(count);
+  double all = bits * m, runs = 0, run_keys = 0;
+  ForEachStretch(sample, 0, sample.size(), 0, [&](std::size_t begin, std::size_t end) {
+    if (end - begin == 1) return;
+    const double times = static_cast<double>(end - begin);
+    const double own = std::log2(m / times);
+    all -= times * (bits - own);
+    if (times <= least) return;
+    runs += times * own;
+    run_keys += times;
+  });
+  if (run_keys > 0) runs = runs / run_keys - std::log2(m / run_keys);
+  return {0.1 + sort_cost * all / (m * bits), 0.1 + sort_cost * runs / bits, run_keys / m};
+}
+
+template <class Key>
+double CellsOf(const GridTask<Key>& task, int level) {
+  return static_cast<double>((task.max >> level) - (task.min >> level)) + 1;
+}
+
+template <class Key>
+void SetEven(const GridTask<Key>& task, int level, double left, GridPlan<Key>& plan) {
+  plan.way = GridWay::kEven;
+  plan.left = left;
+  plan.cells = static_cast<std::size_t>(CellsOf(task, level));
+  plan.blocks.assign(1, {0, static_cast<std::uint32_t>(plan.cells), level});
+}
+
+template <class Key>
+class Planner {
+ public:
+  Planner(const GridTask<Key>& task, std::span<const Key> sample, double sort_cost)
+      : task_(task),
+        sample_(sample),
+        sort_cost_(sort_cost),
+        scale_(static_cast<double>(task.count) / static_cast<double>(sample.size())),
+        stride_(static_cast<double>(task.stride)),
+        sort_(EstimateSort(task.count, task.stride, sample, sort_cost)) {}
+
+  void Make(GridPlan<Key>& plan) {
+    plan.way = GridWay::kSort;
+    double best = kClearly * sort_.all;
+    const auto is_better = [&](double cost) {
+      if (cost >= best) return false;
+      best = kClearly * cost;
+      return true;
+    };
+    const int even = EvenLevel();
+    if (best > kEvenCost && CellsOf(task_, even) <= kMaxGridCells) {
+      const double told = even == task_.level ? plan.left : 0;
+      const double left = told > 0 ? told : HeavyShare(even);
+      if (is_better(Cost(kEvenCost, CellsOf(task_, even), left, kCopyCost))) {
+        SetEven(task_, even, left, plan);
+      }
+    }
+    if (best > Cost(kBlocksCost, 0, LeastStuck(), kCopyBlocksCost) && FindBlocks()) {
+      const double left = std::max(stuck_share_, sort_.run_share);
+      if (is_better(Cost(kBlocksCost, static_cast<double>(cells_), left, kCopyBlocksCost))) {
+        SetBlocks(left, plan);
+      }
+    }
+    const double split = SplitCost();
+    if (best > split && task_.count >= kLargeTask && FindSplit(plan) && is_better(split)) {
+      plan.way = GridWay::kSplit;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kEdge = 64;  // a split leaves at most one key in so many outside
+
+  /// For each key. `left`: share of keys that are left to be copied and sorted.
+  double Cost(double count, double cells, double left, double copy) const {
+    double cost = count + kCellCost * cells / static_cast<double>(task_.count);
+    if (left + sort_.run_share <= kFewLeft) return cost;
+    return cost + copy + sort_.run_share * sort_.runs +
+           std::max(0.0, left - sort_.run_share) * sort_cost_;
+  }
+
+  /// Blocks within. A sample that shows less than two keys of each stride will miss heavy cells.
+  double SplitCost() const {
+    constexpr double kMissed = 0.3;  // of the keys lie in such cells
+    const double strides = static_cast<double>(task_.count) / stride_;
+    const double cells = std::min(kMaxGridCells, static_cast<double>(kCellsPerStride) * strides);
+    const double outside = 2.0 / static_cast<double>(kEdge) * sort_cost_;
+    const bool misses = 2 * strides > static_cast<double>(sample_.size());
+    const double missed = kCopyBlocksCost + kMissed * sort_cost_;
+    return kSplitCost + outside + kBlocksCost + (misses ? missed : 0) +
+           kCellCost * cells / static_cast<double>(task_.count);
+  }
+
+  double Keys(std::size_t begin, std::size_t end) const {
+    return static_cast<double>(end - begin) * scale_;
+  }
+  /// At least as many as a heavy cell has.
+  std::uint64_t HeavyKeys(double keys) const {
+    return std::max(static_cast<std::uint64_t>(keys), task_.stride + 1);
+  }
+
+  /// Where cells of `level` have `each` keys, spread evenly: the level that they are divided down
+  /// to.
+  int Divided(int level, double each) const {
+    while (level > 0 && each > kNearlyHeavy * stride_) {
+      const int refined = RefinedLevel(level, HeavyKeys(each), task_.stride);
+      each /= static_cast<double>(std::uint64_t{1} << (level - refined));
+      level = refined;
+    }
+    return level;
+  }
+
+  /// The same for all keys, spread evenly from the least to the greatest.
+  int EvenLevel() const {
+    constexpr double kUneven = 1.2;
+    const double keys = kUneven * static_cast<double>(task_.count);
+    int level = task_.level;
+    for (;;) {
+      const double each = keys / CellsOf(task_, level);
+      if (level == 0 || each <= kNearlyHeavy * stride_) break;
+      level = RefinedLevel(level, HeavyKeys(each), task_.stride);
+    }
+    return std::min(level, CellLevel(task_.min, task_.max, task_.count, task_.stride));
+  }
+
+  /// Share of keys in cells that are too heavy to be divided into cells of `least`: single ones,
+  /// and neighbours where it is plain only together.
+  double HeavyShare(int least) const {
+    const std::size_t heavy = HeavyWithin(0, sample_.size(), task_.level, least);
+    return static_cast<double>(heavy) / static_cast<double>(sample_.size());
+  }
+  std::size_t HeavyWithin(std::size_t begin, std::size_t end, int level, int least) const {
+    std::size_t heavy = 0;
+    const int together = std::min<int>(level + kTogetherBits, 8 * sizeof(Key) - 1);
+    ForEachStretch(sample_, begin, end, together, [&](std::size_t first, std::size_t last) {
+      const double each = Keys(first, last) / static_cast<double>(1u << (together - level));
+      const Key span = (sample_[last - 1] >> level) - (sample_[first] >> level);
+      const bool even = span >= Key{1} << (together - level) >> 1;
+      if (even && last - first >= 2 * kSure && each > kNearlyHeavy * stride_) {
+        if (Divided(level, each) < least) heavy += last - first;
+        return;
+      }
+      const auto sure = kSure + (last - first) / 8;  // twice what its neighbours have, and more
+      if (level == 0 || last - first < sure) return;
+      ForEachStretch(sample_, first, last, level, [&](std::size_t from, std::size_t to) {
+        if (to - from < sure || Keys(from, to) <= 1.9 * stride_) return;
+        const int refined = RefinedLevel(level, HeavyKeys(Keys(from, to)), task_.stride);
+        heavy += refined < least ? to - from : HeavyWithin(from, to, refined, least);
+      });
+    });
+    return heavy;
+  }
+
+  /// Share of keys that no blocks part.
+  double LeastStuck() {
+    block_level_ = task_.level;
+    const double most = task_.count < kLargeTask ? kMaxBlocks / 2 : kMaxBlocks;
+    while (CellsOf(task_, block_level_) > most) ++block_level_;
+    const int least = std::max(0, block_level_ - kMaxBlockBits);
+    std::size_t stuck = 0;
+    ForEachStretch(sample_, 0, sample_.size(), least, [&](std::size_t begin, std::size_t end) {
+      if (end - begin >= kSure && Keys(begin, end) > 1.9 * stride_) stuck += end - begin;
+    });
+    return static_cast<double>(stuck) / static_cast<double>(sample_.size());
+  }
+
+  /// Whether blocks can be cut; and sets blocks_, cells_ and stuck_share_.
+  bool FindBlocks() {
+    if (CellsOf(task_, task_.level) > kMaxGridCells) return false;
+    const auto count = static_cast<std::size_t>(CellsOf(task_, block_level_));
+    std::size_t at = 0;
+    for (std::size_t block = 0; block < count; ++block) {
+      starts_.push_back(at);
+      const auto number = static_cast<Key>((task_.min >> block_level_) + block);
+      while (at < sample_.size() && sample_[at] >> block_level_ == number) ++at;
+    }
+    starts_.push_back(at);
+    std::size_t stuck = 0;
+    for (std::size_t block = 0; block < count; ++block) {
+      const int level = LevelWithin(block, stuck);
+      const std::size_t cells = std::size_t{1} << (block_level_ - level);
+      blocks_.push_back(
+          {static_cast<std::uint32_t>(cells_), static_cast<std::uint32_t>(cells), level});
+      cells_ += cells;
+      if (static_cast<double>(cells_) > kMaxGridCells) return false;
+    }
+    stuck_share_ = static_cast<double>(stuck) / static_cast<double>(sample_.size());
+    return true;
+  }
+
+  /// The level of a block's cells. Where all of it is dense, that is told from the block and its
+  /// neighbours, as its own few keys of the sample may be few by chance.
+  int LevelWithin(std::size_t block, std::size_t& stuck) const {
+    const std::size_t from = block < kNear ? 0 : block - kNear;
+    const std::size_t to = std::min(starts_.size() - 1, block + kNear + 1);
+    const double near =
+        static_cast<double>(starts_[to] - starts_[from]) / static_cast<double>(to - from);
+    const double own = static_cast<double>(starts_[block + 1] - starts_[block]);
+    const double each =
+        std::max(near, own) / static_cast<double>(std::uint64_t{1} << (block_level_ - task_.level));
+    const int least = std::max(0, block_level_ - kMaxBlockBits);
+    int needed = task_.level;
+    if (each * scale_ > 0.6 * stride_) {
+      needed = RefinedLevel(task_.level, HeavyKeys(1.3 * each * scale_), task_.stride);
+    }
+    needed = std::min(
+        needed, NeededLevel(starts_[block], starts_[block + 1], task_.level, least, each, stuck));
+    return std::max(needed, least);
+  }
+
+  /// The level that cells must have for sample[begin, end), all in cells of `level`, in each of
+  /// which `usual` would be if they were spread evenly. What no level down to `least` can part is
+  /// added to `stuck`.
+  int NeededLevel(std::size_t begin, std::size_t end, int level, int least, double usual,
+                  std::size_t& stuck) const {
+    int needed = level;
+    if (level == 0 || end - begin < kSure || Keys(begin, end) <= 1.9 * stride_) return needed;
+    const double chance = static_cast<double>(kSure) + usual + 3 * std::sqrt(usual);
+    ForEachStretch(sample_, begin, end, level, [&](std::size_t from, std::size_t to) {
+      if (to - from < kSure || Keys(from, to) <= 1.9 * stride_) return;
+      int refined = RefinedLevel(level, HeavyKeys(Keys(from, to)), task_.stride);
+      if (refined < least || sample_[from] == sample_[to - 1]) {
+        stuck += to - from;
+        return;
+      }
+      const double each = static_cast<double>(to - from) /
+                          static_cast<double>(std::uint64_t{1} << (level - refined));
+      needed = std::min(needed, NeededLevel(from, to, refined, least, each, stuck));
+      // A bit more where it stands out: there may be more keys than the sample shows.
+      if (static_cast<double>(to - from) > chance) refined = std::max(refined - 1, least);
+      needed = std::min(needed, refined);
+    });
+    return needed;
+  }
+
+  void SetBlocks(double left, GridPlan<Key>& plan) {
+    plan.way = GridWay::kBlocks;
+    plan.left = left;
+    plan.cells = cells_;
+    plan.block_level = block_level_;
+    plan.block_base = static_cast<Key>(task_.min >> block_level_);
+    plan.shapes.clear();
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const auto least = static_cast<Key>(static_cast<Key>(plan.block_base + i) << block_level_);
+      const auto number = static_cast<std::uint32_t>(least >> blocks_[i].level);
+      plan.shapes.push_back((blocks_[i].first - number) << 16 |
+                            static_cast<std::uint32_t>(blocks_[i].level));
+    }
+    plan.blocks.swap(blocks_);
+  }
+
+  /// Whether nearly all keys lie in an eighth of the cells, or less.
+  bool FindSplit(GridPlan<Key>& plan) const {
+    const std::size_t edge = sample_.size() / kEdge;
+    const auto low = static_cast<Key>(sample_[edge] >> task_.level);
+    const auto high = static_cast<Key>(sample_[sample_.size() - 1 - edge] >> task_.level);
+    if ((static_cast<double>(high - low) + 1) * 8 > CellsOf(task_, task_.level)) return false;
+    plan.split_low = static_cast<Key>(low << task_.level);
+    plan.split_high = static_cast<Key>((high << task_.level) | ((Key{1} << task_.level) - 1));
+    return true;
+  }
+
+  const GridTask<Key>& task_;
+  const std::span<const Key> sample_;
+  const double sort_cost_;
+  const double scale_;  // keys that one of the sample stands for
+  const double stride_;
+  const SortCosts sort_;
+
+  int block_level_ = 0;
+  std::vector<std::size_t> starts_;  // of each block in the sample, and its end
+  std::vector<GridBlock> blocks_;
+  std::size_t cells_ = 0;   // of all blocks
+  double stuck_share_ = 0;  // of keys that they do not part
+};
+
+}  // namespace
+
+template <class Key>
+RunEstimate EstimateRuns(std::size_t count, std::uint64_t stride, std::span<const Key> sample,
+                         double sort_cost) {
+  const SortCosts sort = EstimateSort(count, stride, sample, sort_cost);
+  if (sort.run_share == 0) return {0, sort.all, 0, false};
+  return {sort.run_share, sort.all, sort.runs,
+          kEvenCost + kCopyCost + sort.run_share * sort.runs > kClearly * sort.all};
+}
+
+template <class Key>
+bool PlanEven(const GridTask<Key>& task, std::span<const Key> sample, GridPlan<Key>& plan) {
+  constexpr std::size_t kTogether = std::size_t{1} << kTogetherBits;
+  const double cells = CellsOf(task, task.level);
+  if (cells > kMaxGridCells) return false;
+  plan.counts.assign((static_cast<std::size_t>(cells) / kTogether + 1) * kTogether, 0);
+  const auto base = static_cast<Key>(task.min >> task.level);
+  for (const Key key : sample) {
+    ++plan.counts[static_cast<std::size_t>(static_cast<Key>((key >> task.level) - base))];
+  }
+  const double scale = static_cast<double>(task.count) / static_cast<double>(sample.size());
+  const double stride = static_cast<double>(task.stride);
+  // Cells of so many keys on average hardly ever have more than the stride, by 3 deviations.
+  const double usual = std::pow((std::sqrt(9 + 4 * stride) - 3) / 2, 2);
+  const auto dense = static_cast<unsigned>(
+      std::max<double>(2 * kSure, usual * static_cast<double>(kTogether) / scale));
+  const auto single = static_cast<unsigned>(std::max<double>(kSure, 1.9 * stride / scale + 1));
+  std::size_t heavy = 0;
+  for (std::size_t at = 0; at < plan.counts.size(); at += kTogether) {
+    unsigned sum = 0, most = 0;
+    for (std::size_t i = 0; i < kTogether; ++i) {
+      const unsigned count = plan.counts[at + i];
+      sum += count;
+      most = std::max(most, count);
+    }
+    if (sum >= dense) {
+      heavy += sum;
+    } else if (most >= single + sum / 8) {
+      heavy += most;
+    }
+  }
+  plan.left = static_cast<double>(heavy) / static_cast<double>(sample.size());
+  if (plan.left > kFewLeft) return false;
+  SetEven(task, task.level, plan.left, plan);
+  return true;
+}
+
+template <class Key>
+void PlanGrid(const GridTask<Key>& task, std::span<const Key> sample, double sort_cost,
+              GridPlan<Key>& plan) {
+  Planner<Key>(task, sample, sort_cost).Make(plan);
+}
+
+template RunEstimate EstimateRuns(std::size_t, std::uint64_t, std::span<const std::uint32_t>,
+                                  double);
+template RunEstimate EstimateRuns(std::size_t, std::uint64_t, std::span<const std::uint64_t>,
+                                  double);
+template bool PlanEven(const GridTask<std::uint32_t>&, std::span<const std::uint32_t>,
+                       GridPlan<std::uint32_t>&);
+template bool PlanEven(const GridTask<std::uint64_t>&, std::span<const std::uint64_t>,
+                       GridPlan<std::uint64_t>&);
+template void PlanGrid(const GridTask<std::uint32_t>&, std::span<const std::uint32_t>, double,
+                       GridPlan<std::uint32_t>&);
+template void PlanGrid(const GridTask<std::uint64_t>&, std::span<const std::uint64_t>, double,
+                       GridPlan<std::uint64_t>&);
+
+}  // namespace tidemark::internal
