@@ -4,7 +4,7 @@
 // Every serialized summary begins with the same 8 bytes and ends with the same 4:
 //   0  4  magic, "TMQS" (quantiles) or "TMFS" (frequencies)
 //   4  2  version of the layout, from 1
-//   6  1  bits of a key, 32 or 64
+//   6  1  bits of a key, 32, 64 or 128
 //   7  1  0
 //   …
 //  -4  4  CRC-32C of every byte before it

@@ -6,6 +6,7 @@
 
 #include "summaries/byte_io.h"
 #include "summaries/lossy_counts.h"
+#include "summaries/prefix_merge.h"
 #include "summaries/prefix_sweep.h"
 #include "summaries/quantile_rule.h"
 
@@ -13,63 +14,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kMagic = "TMHF";
-
-/// What one side of a merge says of prefixes that are asked in preorder.
-template <class Key>
-class MergeSide {
- public:
-  MergeSide(const std::vector<PrefixEntry<Key>>& entries, const PrefixRoot& root,
-            const PrefixLevels<Key>& levels)
-      : entries_(entries), root_(root), levels_(levels) {}
-
-  bool done() const { return next_ == entries_.size(); }
-  const PrefixEntry<Key>& next() const { return entries_[next_]; }
-  bool Comes(const PrefixEntry<Key>& first) const {
-    return !done() && next().key == first.key && next().level == first.level;
-  }
-
-  /// Adds what this side says of the prefix of `sum`. REQUIRES: no entry before it is left.
-  void AddTo(PrefixEntry<Key>& sum) {
-    while (!above_.empty() && levels_.Last(above_.back()->level, above_.back()->key) < sum.key) {
-      above_.pop_back();
-    }
-    if (Comes(sum)) {
-      above_.push_back(&next());
-      sum.count += next().count;
-      sum.delta += next().delta;
-      sum.missed += next().missed;
-      ++next_;
-    } else {
-      const std::uint64_t missed = above_.empty() ? root_.missed : above_.back()->missed;
-      sum.delta += missed;
-      sum.missed += missed;
-    }
-  }
-
- private:
-  const std::vector<PrefixEntry<Key>>& entries_;
-  const PrefixRoot& root_;
-  const PrefixLevels<Key>& levels_;
-  std::size_t next_ = 0;
-  std::vector<const PrefixEntry<Key>*> above_;  // those that stand above where we are
-};
-
-template <class Key>
-std::vector<PrefixEntry<Key>> Together(MergeSide<Key> a, MergeSide<Key> b) {
-  std::vector<PrefixEntry<Key>> all;
-  while (!a.done() || !b.done()) {
-    const bool from_a =
-        b.done() ||
-        (!a.done() && (a.next().key < b.next().key ||
-                       (a.next().key == b.next().key && a.next().level < b.next().level)));
-    const PrefixEntry<Key>& first = from_a ? a.next() : b.next();
-    PrefixEntry<Key> sum{first.key, first.level, 0, 0, 0};
-    a.AddTo(sum);
-    b.AddTo(sum);
-    all.push_back(sum);
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -146,15 +90,13 @@ void HierarchicalFrequencySummary<Key>::Merge(const HierarchicalFrequencySummary
         "same epsilon and the same levels");
   }
   CheckRoom(other.count_);
-  const auto here = entries_->Unpack(*levels_, dropped());
-  const auto there = other.entries_->Unpack(*levels_, other.dropped());
-  auto together =
-      Together(MergeSide<Key>(here, root_, *levels_), MergeSide<Key>(there, other.root_, *levels_));
-  const PrefixRoot other_root = other.root_;  // `other` may be this very summary
-  root_ = {root_.count + other_root.count, root_.missed + other_root.missed};
+  auto together = internal::MergeTrees<Key>(
+      *levels_, {entries_->Unpack(*levels_, dropped()), root_},
+      {other.entries_->Unpack(*levels_, other.dropped()), other.root_});
+  root_ = together.root;
   count_ += other.count_;
   internal::PrefixSweep<Key> sweep(*levels_, {}, internal::WindowMass(), dropped(), dropped());
-  Keep(sweep.Run(std::move(together), root_));
+  Keep(sweep.Run(std::move(together.entries), root_));
 }
 
 template <class Key>

@@ -133,12 +133,11 @@ void HierarchicalView<Key>::Visit(Search& search, int level, const Part& part,
 }
 
 template <class Key>
-std::vector<HierarchyItem<Key>> HierarchicalView<Key>::HeavyHitters(double support) const {
-  const std::uint64_t wanted = CheckSupport(support, absent_, n_, "a prefix");
-  if (n_ == 0) return {};
+std::vector<std::vector<internal::HierarchyCandidate<Key>>> HierarchicalView<Key>::Candidates(
+    std::uint64_t threshold) const {
   Search search;
-  search.threshold = wanted - std::min(wanted, unseen_);
-  search.least = wanted - absent_;
+  search.threshold = threshold;
+  search.least = threshold - (absent_ - unseen_);
   search.levels.resize(static_cast<std::size_t>(levels_->size()));
   const Part all{0, entries_.size(), 0, open_.size()};
   if (levels_->has_root()) {
@@ -150,7 +149,14 @@ std::vector<HierarchyItem<Key>> HierarchicalView<Key>::HeavyHitters(double suppo
     FindBelow(search, 0, all,
               {root_.missed, root_.count, internal::HierarchyCandidate<Key>::kNoParent});
   }
-  auto items = internal::ReportDiscounted(search.levels, wanted, unseen_);
+  return std::move(search.levels);
+}
+
+template <class Key>
+std::vector<HierarchyItem<Key>> HierarchicalView<Key>::HeavyHitters(double support) const {
+  const std::uint64_t wanted = CheckSupport(support, absent_, n_, "a prefix");
+  if (n_ == 0) return {};
+  auto items = internal::ReportDiscounted(Candidates(wanted - unseen_), wanted, unseen_);
   for (auto& item : items) {
     if (levels_->length(item.level) == 0) item.count_low = n_;  // below it is everything
   }

@@ -47,6 +47,8 @@ class HierarchicalView {
   std::uint64_t n() const { return n_; }
   double epsilon() const { return epsilon_; }
   const PrefixLevels<Key>& levels() const { return *levels_; }
+  /// A prefix of which nothing is known came at most so often, unseen values included.
+  std::uint64_t absent() const { return absent_; }
   /// count_low == count_high in all answers.
   bool exact() const { return absent_ == 0; }
   /// The largest count_high - count_low is at most epsilon * n. True whenever unseen == 0.
@@ -61,6 +63,12 @@ class HierarchicalView {
   /// The least support that can be served, as for FrequencyView: support * n must exceed what a
   /// prefix that was never seen may have come, D + unseen.
   double MinimumSupport() const;
+
+  /// The prefixes that may have come `threshold` times or more, unseen values aside, level by level
+  /// as discounted_counts.h takes them. REQUIRES: threshold is above what a prefix that was never
+  /// seen may have come, unseen values aside.
+  std::vector<std::vector<internal::HierarchyCandidate<Key>>> Candidates(
+      std::uint64_t threshold) const;
 
   /// By discounted_high, then discounted_low, the largest first, then the finer level, then by
   /// prefix. Errors: throws std::invalid_argument if support is not in (0, 1] or cannot be served;

@@ -228,5 +228,7 @@ template struct RecentValues<std::uint32_t>;
 template struct RecentValues<std::uint64_t>;
 template class SlidingRecord<std::uint32_t>;
 template class SlidingRecord<std::uint64_t>;
+template struct RecentValues<Uint128>;
+template class SlidingRecord<Uint128>;
 
 }  // namespace tidemark

@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "summaries/fraction.h"
 #include "summaries/sliding_blocks.h"
 #include "summaries/sliding_rule.h"
 #include "summaries/sliding_times.h"
@@ -128,6 +129,8 @@ extern template struct RecentValues<std::uint32_t>;
 extern template struct RecentValues<std::uint64_t>;
 extern template class SlidingRecord<std::uint32_t>;
 extern template class SlidingRecord<std::uint64_t>;
+extern template struct RecentValues<Uint128>;
+extern template class SlidingRecord<Uint128>;
 
 /// Options in a frame, shared by the sliding summaries: 32 bytes.
 void WriteOptions(ByteWriter& writer, const SlidingOptions& options);

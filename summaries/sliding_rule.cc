@@ -84,6 +84,9 @@ SlidingRule::SlidingRule(const SlidingOptions& options) : options_(options) {
       Solve([this](std::uint64_t values,
                    std::uint64_t aging) { return FrequencyWidth(values, aging) + 1; },
             epsilon());
+  tree_aging_ = Solve([this](std::uint64_t values,
+                             std::uint64_t aging) { return TreeWidth(values, aging) + 1; },
+                      epsilon());
 }
 
 template <class Width>
@@ -191,6 +194,14 @@ double SlidingRule::FrequencyWidth(std::uint64_t values, std::uint64_t aging) co
   }
   return width + (kYoungDropped * epsilon()) * static_cast<double>(values) +
          static_cast<double>(TimeSlack(values));
+}
+
+// What the cut block dropped is not in FrequencyWidth where that is more than a new one drops. Its
+// first value is less than its own length, epsilon * values, older than the window.
+double SlidingRule::TreeWidth(std::uint64_t values, std::uint64_t aging) const {
+  const double oldest = static_cast<double>(values) * (1 + epsilon());
+  return FrequencyWidth(values, aging) +
+         (CutLevel(values) < 0 ? 0 : oldest / static_cast<double>(aging));
 }
 
 std::uint64_t SlidingRule::KeysKept(std::uint64_t values) const {

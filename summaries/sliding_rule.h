@@ -30,6 +30,8 @@
 // Frequencies: an item that a block does not list came there at most D times, one that it lists is
 // known within D_l. An item that the cut block lists with f came between max(0, f - (B_f - w')) and
 // min(w', f) times from p on: within B_f / 2.
+// Trees (sliding_hierarchy.h): as frequencies; but of a prefix that the cut block does not list its
+// entries may count values, so that B_f / 2 and what the block dropped add up.
 //
 // Budget. kappa = ceil(1 / epsilon), so that B_f <= epsilon * w: the cut block takes half. If
 // windows may go by time, kappa = ceil(8 / (7 epsilon)), and the border of a window may be known
@@ -123,6 +125,11 @@ class SlidingRule {
     return age >= kYoung * BlockValues(level) && dropped <= age / frequency_aging_;
   }
 
+  /// The same for blocks of trees (sliding_hierarchy.h).
+  bool MayDropFromTree(int level, std::uint64_t dropped, std::uint64_t age) const {
+    return age >= kYoung * BlockValues(level) && dropped <= age / tree_aging_;
+  }
+
   /// How many values may lie between those surely out of and those surely in a window by time that
   /// surely holds `values`.
   std::uint64_t TimeSlack(std::uint64_t values) const;
@@ -146,12 +153,13 @@ class SlidingRule {
   std::uint64_t Solve(Width width, double budget) const;
   double QuantileWidth(std::uint64_t values, std::uint64_t aging) const;
   double FrequencyWidth(std::uint64_t values, std::uint64_t aging) const;
+  double TreeWidth(std::uint64_t values, std::uint64_t aging) const;
   std::vector<std::uint64_t> Breaks(std::uint64_t aging) const;
 
   SlidingOptions options_;
   std::uint64_t kappa_;
   std::vector<BucketShape> young_;
-  std::uint64_t quantile_aging_, frequency_aging_;  ///< A
+  std::uint64_t quantile_aging_, frequency_aging_, tree_aging_;  ///< A
 };
 
 /// With it samples of a block are so few that merging them costs a fraction of the sort: the least

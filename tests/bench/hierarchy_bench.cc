@@ -1,9 +1,8 @@
 // What a hierarchical frequency summary costs beside the sort of the same windows, what it holds,
 // what answers cost; and the same for one frequency summary for each level, which it replaces.
 //
-//   hierarchy_bench          about two minutes
-//   hierarchy_bench --smoke  small, in the test run: does it run, are the answers within their
-//   bounds
+//   hierarchy_bench          about three minutes (--ipv4, --ipv6, --sliding, --texts: a part of it)
+//   hierarchy_bench --smoke  small, in the test run: does it run, are answers within their bounds
 //
 // Prints Markdown. On one thread, in its CPU time; windows are copied in before they are sorted,
 // outside the timing. Each figure of time is the median of several rounds after a long history.
@@ -18,6 +17,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -33,6 +33,10 @@
 #include "summaries/hierarchy.h"
 #include "summaries/leveled_summary.h"
 #include "summaries/leveled_view.h"
+#include "summaries/sliding_frequencies.h"
+#include "summaries/sliding_hierarchical_view.h"
+#include "summaries/sliding_hierarchy.h"
+#include "summaries/sliding_record.h"
 #include "summaries/sorted_runs.h"
 
 namespace tidemark {
@@ -378,6 +382,87 @@ bool PrintTexts(const Plan& plan, sort::WindowSorter& sorter) {
   return right;
 }
 
+/// The last 10^6 addresses: one sliding hierarchy, and sliding frequencies for each level.
+bool PrintSliding(const Plan& plan, sort::WindowSorter& sorter, const std::vector<int>& steps) {
+  std::printf(
+      "\nIPv4, the last 10^6\n\n"
+      "| levels | epsilon | data | sort, M/s | summary, M/s | share | entries | kB | each level: "
+      "M/s "
+      "| kB | answer of the last 10^6, us | 10^5 | reported |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  bool right = true;
+  using Key = std::uint32_t;
+  for (const double epsilon : {1e-2, 1e-3}) {
+    for (const int step : steps) {
+      for (const Data data : kAllData) {
+        const auto levels = PrefixLevels<Key>::Every(step);
+        SlidingOptions options;
+        options.epsilon = epsilon;
+        options.max_values = 1'000'000;
+        SlidingRecord<Key> record(options);
+        SlidingHierarchy<Key> joint(record.shared_rule(), levels);
+        std::vector<SlidingFrequencies<Key>> each(static_cast<std::size_t>(levels.size()),
+                                                  SlidingFrequencies<Key>(record.shared_rule()));
+        Source<Key> source(data);
+        const std::size_t size = record.rule().block_size();
+        double sort_s = 0, joint_s = 0, each_s = 0;
+        std::size_t timed = 0;
+        for (std::size_t n = 0; n < plan.keys_before; n += size) {
+          auto keys = source.Window(size);
+          auto arrived = std::make_shared_for_overwrite<Key[]>(size);
+          std::copy(keys.begin(), keys.end(), arrived.get());
+          record.AddBlock(std::move(arrived), {});
+          const double start = ThreadSeconds();
+          SortWindow(sorter, keys);
+          const double sorted = ThreadSeconds();
+          joint.AddBlock(keys, record.expired());
+          const double joined = ThreadSeconds();
+          ForEachLevel(levels, std::span<const Key>(keys),
+                       [&](int level, std::span<const Key> prefixes) {
+                         each[static_cast<std::size_t>(level)].AddBlock(prefixes, record.expired());
+                       });
+          const double end = ThreadSeconds();
+          if (n < plan.keys_before / 2) continue;
+          sort_s += sorted - start;
+          joint_s += joined - sorted;
+          each_s += end - joined;
+          timed += size;
+        }
+        std::size_t each_bytes = 0;
+        for (const auto& summary : each) each_bytes += summary.bytes();
+        std::array<double, 2> answer_us{};
+        std::size_t reported = 0;
+        for (const std::size_t width : {1'000'000, 100'000}) {
+          std::vector<double> answers;
+          for (int i = 0; i < plan.answers; ++i) {
+            const double start = ThreadSeconds();
+            const auto range = record.Last(width, 0);
+            const SlidingHierarchicalView<Key> view(joint.Cover(range, record), {});
+            const auto items = view.HeavyHitters(0.05);
+            answers.push_back(1e6 * (ThreadSeconds() - start));
+            right &= view.WithinEpsilon();
+            if (width == 1'000'000) reported = items.size();
+          }
+          answer_us[width == 1'000'000 ? 0 : 1] = Median(answers);
+        }
+        const auto rate = [&](double seconds) {
+          return 1e-6 * static_cast<double>(timed) / seconds;
+        };
+        std::printf(
+            "| %d | %g | %s | %.0f | %.0f | **%.2f** | %zu | %.1f | %.0f | %.1f | %.0f | %.0f | "
+            "%zu "
+            "|\n",
+            levels.size(), epsilon, Name(data), rate(sort_s), rate(joint_s),
+            sort_s / (sort_s + joint_s), joint.entries(), 1e-3 * static_cast<double>(joint.bytes()),
+            rate(each_s), 1e-3 * static_cast<double>(each_bytes), answer_us[0], answer_us[1],
+            reported);
+        std::fflush(stdout);
+      }
+    }
+  }
+  return right;
+}
+
 int Run(const Plan& plan, const std::string& part) {
   sort::SorterOptions options;
   options.name = "cpu";
@@ -402,6 +487,7 @@ int Run(const Plan& plan, const std::string& part) {
     head("IPv6");
     right &= PrintTable<Key128>(plan, *selection.sorter, {8, 1}, {1e-3});
   }
+  if (part.empty() || part == "--sliding") right &= PrintSliding(plan, *selection.sorter, {8, 1});
   if (part.empty() || part == "--texts") right &= PrintTexts(plan, *selection.sorter);
   if (!right) {
     std::fprintf(stderr, "an answer was outside its bound\n");
@@ -416,9 +502,10 @@ int Run(const Plan& plan, const std::string& part) {
 int main(int argc, char** argv) {
   const std::string part = argc > 1 ? argv[1] : "";
   const bool known = part.empty() || part == "--smoke" || part == "--ipv4" || part == "--ipv6" ||
-                     part == "--texts";
+                     part == "--sliding" || part == "--texts";
   if (argc > 2 || !known) {
-    std::fprintf(stderr, "usage: hierarchy_bench [--smoke | --ipv4 | --ipv6 | --texts]\n");
+    std::fprintf(stderr,
+                 "usage: hierarchy_bench [--smoke | --ipv4 | --ipv6 | --sliding | --texts]\n");
     return 2;
   }
   return part == "--smoke" ? tidemark::Run(tidemark::SmokePlan(), "")

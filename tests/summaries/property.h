@@ -79,7 +79,11 @@ void ForSeeds(int cases, Draw draw, Check check) {
     const Input least = Shrunk(input, check);
     ::testing::Message keys;
     for (std::size_t i = 0; i < std::min<std::size_t>(least.keys.size(), 300); ++i) {
-      keys << ' ' << least.keys[i];
+      const auto key = least.keys[i];
+      if constexpr (sizeof(key) > 8) {  // no stream takes 128 bits: both halves
+        keys << ' ' << static_cast<std::uint64_t>(key >> 64) << ':';
+      }
+      keys << (sizeof(key) > 8 ? "" : " ") << static_cast<std::uint64_t>(key);
     }
     SCOPED_TRACE(::testing::Message() << "seed " << seed << ", " << input.keys.size()
                                       << " keys, shrunk to " << least.keys.size() << ':' << keys);

@@ -24,13 +24,15 @@
 
 namespace tidemark::testing {
 
+/// What came, and the record of it.
 template <class Key>
-class SlidingFeed {
+class SlidingSource {
  public:
-  explicit SlidingFeed(const SlidingOptions& options)
-      : record(options), quantiles(record.shared_rule()), frequencies(record.shared_rule()) {}
+  explicit SlidingSource(const SlidingOptions& options) : record(options) {}
 
-  void Append(std::span<const Key> batch, std::int64_t time_us) {
+  /// Calls take(sorted) for each block, after the record.
+  template <class Take>
+  void Append(std::span<const Key> batch, std::int64_t time_us, Take take) {
     const std::size_t size = record.rule().block_size();
     while (!batch.empty()) {
       const std::size_t count = std::min(batch.size(), size - open_.size());
@@ -41,21 +43,13 @@ class SlidingFeed {
       times_.insert(times_.end(), count, now_);
       open_.insert(open_.end(), part.begin(), part.end());
       marks_.push_back({count, time_us});
-      if (open_.size() == size) Close();
+      if (open_.size() == size) Close(take);
     }
   }
   /// Nothing comes, and the stream is told the time.
   void Advance(std::int64_t now_us) {
     record.Advance(now_us);
-    quantiles.Expire(record.expired());
-    frequencies.Expire(record.expired());
     advanced_ = std::max(advanced_, now_us);
-  }
-  /// Written and read: what follows must be as if nothing had happened.
-  void WriteAndRead() {
-    record = SlidingRecord<Key>::Deserialize(record.Serialize());
-    quantiles = SlidingQuantiles<Key>::Deserialize(quantiles.Serialize());
-    frequencies = SlidingFrequencies<Key>::Deserialize(frequencies.Serialize());
   }
 
   std::uint64_t n() const { return keys_.size(); }
@@ -73,6 +67,9 @@ class SlidingFeed {
     return Oracle<Key>(
         std::vector<Key>(keys_.end() - static_cast<std::ptrdiff_t>(values), keys_.end()));
   }
+  std::span<const Key> Newest(std::uint64_t values) const {
+    return std::span<const Key>(keys_).last(values);
+  }
   /// Those of range.later, sorted.
   std::vector<Key> Later(const SlidingRange& range) const {
     std::vector<Key> later(open_.end() - static_cast<std::ptrdiff_t>(range.later), open_.end());
@@ -81,17 +78,15 @@ class SlidingFeed {
   }
 
   SlidingRecord<Key> record;
-  SlidingQuantiles<Key> quantiles;
-  SlidingFrequencies<Key> frequencies;
 
  private:
-  void Close() {
+  template <class Take>
+  void Close(Take take) {
     auto arrived = std::make_shared_for_overwrite<Key[]>(open_.size());
     std::copy(open_.begin(), open_.end(), arrived.get());
     record.AddBlock(std::move(arrived), marks_);
     std::sort(open_.begin(), open_.end());
-    quantiles.AddBlock(open_, record.expired());
-    frequencies.AddBlock(open_, record.expired());
+    take(std::span<const Key>(open_));
     open_.clear();
     marks_.clear();
   }
@@ -102,9 +97,41 @@ class SlidingFeed {
   std::int64_t now_ = 0, advanced_ = SlidingTimes::kNever;
 };
 
+template <class Key>
+class SlidingFeed : public SlidingSource<Key> {
+ public:
+  using SlidingSource<Key>::record;
+
+  explicit SlidingFeed(const SlidingOptions& options)
+      : SlidingSource<Key>(options),
+        quantiles(record.shared_rule()),
+        frequencies(record.shared_rule()) {}
+
+  void Append(std::span<const Key> batch, std::int64_t time_us) {
+    SlidingSource<Key>::Append(batch, time_us, [this](std::span<const Key> sorted) {
+      quantiles.AddBlock(sorted, record.expired());
+      frequencies.AddBlock(sorted, record.expired());
+    });
+  }
+  void Advance(std::int64_t now_us) {
+    SlidingSource<Key>::Advance(now_us);
+    quantiles.Expire(record.expired());
+    frequencies.Expire(record.expired());
+  }
+  /// Written and read: what follows must be as if nothing had happened.
+  void WriteAndRead() {
+    record = SlidingRecord<Key>::Deserialize(record.Serialize());
+    quantiles = SlidingQuantiles<Key>::Deserialize(quantiles.Serialize());
+    frequencies = SlidingFrequencies<Key>::Deserialize(frequencies.Serialize());
+  }
+
+  SlidingQuantiles<Key> quantiles;
+  SlidingFrequencies<Key> frequencies;
+};
+
 /// The window that `range` stands for holds the last `n` values of the feed.
 template <class Key>
-void CheckRange(const SlidingFeed<Key>& feed, const SlidingRange& range, std::uint64_t n) {
+void CheckRange(const SlidingSource<Key>& feed, const SlidingRange& range, std::uint64_t n) {
   ASSERT_LE(range.n_low(), n);
   ASSERT_GE(range.n_high(), n);
   if (range.uncertain() > 0) {
@@ -229,10 +256,9 @@ SlidingInput<Key> DrawSliding(std::mt19937_64& random, std::size_t most) {
 
 /// Feeds the keys in batches and calls check(feed, random) now and then. Times stand still, go on
 /// value by value, jump over whole windows, or step back.
-template <class Key, class Check>
-void FeedSliding(const SlidingInput<Key>& input, Check check) {
+template <class Feed, class Key, class Check>
+void FeedSliding(Feed feed, const SlidingInput<Key>& input, Check check) {
   std::mt19937_64 random(input.seed);
-  SlidingFeed<Key> feed(input.options);
   const std::uint64_t largest = std::uint64_t{1} << (random() % 9);
   const std::uint64_t pauses = 1 + random() % 60;
   std::int64_t clock = static_cast<std::int64_t>(random() % 1000) - 500;
@@ -272,9 +298,14 @@ void FeedSliding(const SlidingInput<Key>& input, Check check) {
   }
 }
 
+template <class Key, class Check>
+void FeedSliding(const SlidingInput<Key>& input, Check check) {
+  FeedSliding(SlidingFeed<Key>(input.options), input, check);
+}
+
 /// Calls check(range, n) for some windows that the feed answers for.
 template <class Key, class Check>
-void ForWindows(const SlidingFeed<Key>& feed, std::mt19937_64& random, int windows, Check check) {
+void ForWindows(const SlidingSource<Key>& feed, std::mt19937_64& random, int windows, Check check) {
   const SlidingOptions& options = feed.record.rule().options();
   for (int i = 0; i < windows; ++i) {
     if (options.max_values > 0) {

@@ -29,12 +29,14 @@ SlidingOptions Options(double epsilon, std::uint64_t values, std::int64_t age = 
   return options;
 }
 
+enum class Of { kQuantiles, kFrequencies, kTrees };
+
 /// Blocks that hold nothing: how they are made and grow coarse is checked, and that is all.
 struct NothingKind {
   struct Data {};
   using Chunk = SlidingChunk<Data>;
   std::shared_ptr<const SlidingRule> rule;
-  bool quantiles = true;
+  Of of = Of::kQuantiles;
 
   std::vector<Data> Merge(int level, std::span<const Chunk> children) const {
     EXPECT_EQ(children.size() % 2, 0u);
@@ -47,11 +49,13 @@ struct NothingKind {
     return std::vector<Data>(children.size() / 2);
   }
   std::uint64_t YoungStep(int level) const {
-    return quantiles ? rule->YoungShape(level).weight : rule->YoungDropped(level);
+    return of == Of::kQuantiles ? rule->YoungShape(level).weight : rule->YoungDropped(level);
   }
   bool MayStep(int level, std::uint64_t step, std::uint64_t age) const {
-    return step <= rule->BlockValues(level) &&
-           (quantiles ? rule->MayWeigh(level, step, age) : rule->MayDrop(level, step, age));
+    if (step > rule->BlockValues(level)) return false;
+    return of == Of::kQuantiles     ? rule->MayWeigh(level, step, age)
+           : of == Of::kFrequencies ? rule->MayDrop(level, step, age)
+                                    : rule->MayDropFromTree(level, step, age);
   }
   Data Coarsen(int, const Chunk&, std::uint64_t) const { return {}; }
   Data Join(const Chunk&, const Chunk&) const { return {}; }
@@ -61,7 +65,7 @@ struct NothingKind {
 /// A cover of the values from `begin` on: every one once, and within the budget.
 void CheckCover(const SlidingBlocks<NothingKind>& blocks, std::uint64_t begin) {
   const SlidingRule& rule = blocks.rule();
-  const bool quantiles = blocks.kind().quantiles;
+  const bool quantiles = blocks.kind().of == Of::kQuantiles;
   const std::uint64_t values = blocks.end() - begin;
   const SlidingCover cover = blocks.Cover(begin);
   std::uint64_t at = begin, width = 0;
@@ -117,12 +121,12 @@ TEST(SlidingRule, CoversStayWithinTheBudget) {
       {Options(0.01, 2'000'000, 1, 256), 30'000},  {Options(0.003, 77'777'777, 0, 1024), 200'000},
   };
   for (const Plan& plan : plans) {
-    for (const bool quantiles : {true, false}) {
+    for (const Of of : {Of::kQuantiles, Of::kFrequencies, Of::kTrees}) {
       const auto rule = std::make_shared<const SlidingRule>(plan.options);
       SCOPED_TRACE(::testing::Message()
                    << "epsilon " << rule->epsilon() << ", " << plan.options.max_values
-                   << " values, " << (quantiles ? "quantiles" : "frequencies"));
-      SlidingBlocks<NothingKind> blocks(rule, {rule, quantiles});
+                   << " values, kind " << static_cast<int>(of));
+      SlidingBlocks<NothingKind> blocks(rule, {rule, of});
       std::mt19937_64 random(1);
       const std::uint64_t size = rule->block_size();
       const std::uint64_t most = rule->by_time() ? plan.blocks * size / 4 : plan.options.max_values;
