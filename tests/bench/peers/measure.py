@@ -176,8 +176,10 @@ def length(options, rows, figures):
 def sliding(options, rows, figures):
     """Windows of the last LAST values against the plain rate of KLL, which has no windows. Answers are
     checked after every round."""
-    base = [row for row in rows if row.name.startswith(KLL[0.01])]
-    rows = [row for row in rows if row.kind == "sliding"] + base
+    windows = [row for row in rows if row.kind == "sliding"]
+    plain = {KLL[row.epsilon] for row in windows}
+    base = [row for row in rows if row.name.removesuffix(" (wheel)") in plain]
+    rows = windows + base
     if len(rows) == len(base):
         return 0
     names = SLIDING_INPUTS if options.inputs == "all" else options.inputs.split(",")

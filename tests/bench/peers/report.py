@@ -119,7 +119,8 @@ def sliding(figures):
     of = lambda measure: figures.of("sliding", measure)  # noqa: E731
     grid("Sliding windows beside plain sketches: million values/s", of("rate"),
          lambda row: spread(row, 1e-6))
-    grid("Sliding windows: times the plain rate of KLL k=268", of("ratio to KLL k=268"), spread)
+    for base in ["KLL k=268", "KLL k=2862"]:
+        grid(f"Sliding windows: times the plain rate of {base}", of(f"ratio to {base}"), spread)
     grid("Sliding windows: error, % of the window, measured / proven, the worst round",
          beside(of("error"), of("proven")),
          lambda two: f"{percent(two[0]['greatest'])} / {percent(two[1]['greatest'])}")

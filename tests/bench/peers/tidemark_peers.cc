@@ -2,7 +2,8 @@
 //
 // A peer is fed as a stream of the daemon is: values become keys in an open window of 2^18, and a
 // full window is sorted by the `cpu` sorter, chosen by measurement when the first peer is made, and
-// taken in by the summary. Answers cover the open window too. NaN are left out.
+// taken in by the summary; sliding windows take blocks of the size that they ask for. Answers cover
+// the open window too. NaN are left out.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -22,6 +23,8 @@
 #include "summaries/quantile_export.h"
 #include "summaries/quantile_summary.h"
 #include "summaries/quantile_view.h"
+#include "summaries/sliding_quantiles.h"
+#include "summaries/sliding_record.h"
 #include "tests/bench/peers/peer.h"
 
 namespace tidemark::peers {
@@ -182,6 +185,78 @@ class FrequencyPeer : public WindowedPeer<Key, Key, Summary> {
   }
 };
 
+/// Quantiles of the last so many values. A full block stays as it came, and is sorted beside.
+class SlidingPeer : public Peer {
+  using Key = std::uint32_t;
+
+ public:
+  explicit SlidingPeer(const SlidingOptions& options)
+      : record_(options),
+        quantiles_(record_.shared_rule()),
+        block_(record_.rule().block_size()),
+        sorted_(block_) {
+    CpuSorter();
+    Open();
+  }
+
+  void Add(const void* values, std::size_t count) override {
+    const auto* next = static_cast<const float*>(values);
+    while (count > 0) {
+      const std::size_t take = std::min(count, block_ - filled_);
+      filled_ += MapValues(next, take, open_.get() + filled_);
+      next += take;
+      count -= take;
+      if (filled_ < block_) continue;
+      std::copy_n(open_.get(), block_, sorted_.begin());
+      SortWindow(std::span<Key>(sorted_));
+      record_.AddBlock(std::move(open_), {});
+      quantiles_.AddBlock(sorted_, record_.expired());
+      Open();
+    }
+  }
+
+  std::size_t Bytes() const override { return record_.bytes() + quantiles_.bytes(); }
+  std::size_t WindowBytes() const override { return 2 * block_ * sizeof(Key); }
+  std::size_t ExportBytes() override {
+    return record_.Serialize().size() + quantiles_.Serialize().size();
+  }
+  std::unique_ptr<Peer> Clone() const override { throw std::logic_error("windows are not copied"); }
+  void Merge(const Peer&) override { throw std::logic_error("windows are not merged"); }
+
+  void Quantiles(std::span<const double> phis, float* values, std::uint64_t* low,
+                 std::uint64_t* high) override {
+    const SlidingRange range = record_.Last(record_.rule().options().max_values, filled_);
+    std::vector<Key> later(open_.get() + filled_ - range.later, open_.get() + filled_);
+    SortWindow(std::span<Key>(later));
+    const auto answers = quantiles_.Cover(range, record_).View(later).Quantiles(phis);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      values[i] = DecodeFloat32(answers[i].value);
+      low[i] = answers[i].rank_low;
+      high[i] = answers[i].rank_high;
+    }
+  }
+
+ private:
+  void Open() {
+    open_ = std::make_shared_for_overwrite<Key[]>(block_);
+    filled_ = 0;
+  }
+
+  SlidingRecord<Key> record_;
+  SlidingQuantiles<Key> quantiles_;
+  std::size_t block_, filled_ = 0;
+  std::shared_ptr<Key[]> open_;
+  std::vector<Key> sorted_;
+};
+
+template <int kMillionths>
+std::unique_ptr<Peer> MakeSliding() {
+  SlidingOptions options;
+  options.epsilon = kMillionths * 1e-6;
+  options.max_values = 1'000'000;
+  return std::make_unique<SlidingPeer>(options);
+}
+
 using Histogram = QuantileSummary<std::uint32_t>;
 
 /// `percent` of error, in parts of a million: template arguments are whole numbers.
@@ -218,6 +293,8 @@ std::span<const Variant> Variants() {
       {"exponential histogram 0.1 %", "quantile", "f32", 0.001, kProven, kHistogram<1000>},
       {"exponential histogram 1 %", "quantile", "f32", 0.01, kProven, kHistogram<10000>},
       {"exponential histogram 0.01 %", "quantile", "f32", 1e-4, kProven, kHistogram<100>},
+      {"last 10^6 values, 1 %", "sliding", "f32", 0.01, kProven, MakeSliding<10000>},
+      {"last 10^6 values, 0.1 %", "sliding", "f32", 0.001, kProven, MakeSliding<1000>},
       {"lossy counting 0.01 %, u32", "frequency", "u32", 1e-4, kProven,
        kFrequency<std::uint32_t, 100>},
       {"lossy counting 0.1 %, u32", "frequency", "u32", 1e-3, kProven,
