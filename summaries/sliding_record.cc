@@ -87,6 +87,16 @@ void SlidingRecord<Key>::Expire() {
 }
 
 template <class Key>
+bool SlidingRecord<Key>::ExpiredFits() const {
+  const SlidingOptions& options = rule_->options();
+  const std::uint64_t by_count = end_ - std::min(end_, options.max_values);
+  if (!rule_->by_time()) return expired_ == by_count;
+  const std::int64_t border = WindowBorder(this->now_us(), options.max_age_us);
+  return expired_ <= times_.After(border).high &&
+         (options.max_values == 0 || expired_ <= by_count);
+}
+
+template <class Key>
 SlidingRange SlidingRecord<Key>::Last(std::uint64_t values, std::uint64_t later) const {
   const std::uint64_t most = rule_->options().max_values;
   if (values == 0 || values > most) {
@@ -124,7 +134,7 @@ SlidingRange SlidingRecord<Key>::Within(std::int64_t age_us, std::int64_t now_us
     }
   }
   const WindowBegin begin = all ? times_.After(border) : WindowBegin{end_, end_};
-  range.low = begin.low;
+  range.low = std::max(begin.low, expired_);
   range.begin = begin.high;
   return range;
 }
@@ -206,6 +216,7 @@ SlidingRecord<Key> SlidingRecord<Key>::Deserialize(std::string_view bytes) {
     reader.Fail("has times of " + std::to_string(record.times_.end()) + " values, expected " +
                 std::to_string(rule->by_time() ? record.end_ : 0));
   }
+  if (!record.ExpiredFits()) reader.Fail("lets values expire that its windows hold");
   const auto blocks = reader.Get<std::uint64_t>();
   const std::uint64_t keep =
       std::max(record.expired_, record.end_ - std::min(record.end_, rule->recent_values()));

@@ -117,6 +117,7 @@ class SlidingRecord {
 
  private:
   void Expire();
+  bool ExpiredFits() const;
 
   std::shared_ptr<const SlidingRule> rule_;
   SlidingTimes times_;
