@@ -21,6 +21,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // http_proxy in the environment is meant for the web, and would swallow even 127.0.0.1.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Exports may be large; what a daemon sends is bounded by its own limits.
+  arguments.SetMaxReceiveMessageSize(-1);
   // gRPC waits up to 2 minutes between attempts to connect again; a daemon is back in seconds.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   return grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
@@ -46,6 +48,7 @@ Connection::Connection(ClientOptions given)
       streams(v1::StreamService::NewStub(channel)),
       ingest(v1::IngestService::NewStub(channel)),
       query(v1::QueryService::NewStub(channel)),
+      summary(v1::SummaryService::NewStub(channel)),
       info(v1::InfoService::NewStub(channel)) {}
 
 Error Connection::ToError(const grpc::Status& status) const {
@@ -108,6 +111,38 @@ void Client::DeleteStream(const std::string& name) {
   v1::DeleteStreamRequest request;
   request.set_name(RequireUtf8("stream name", name));
   Call(*connection_, *connection_->streams, &v1::StreamService::Stub::DeleteStream, request);
+}
+
+std::string Client::ExportStream(const std::string& name) {
+  v1::ExportStreamRequest request;
+  request.set_stream(RequireUtf8("stream name", name));
+  return Call(*connection_, *connection_->summary, &v1::SummaryService::Stub::ExportStream, request)
+      .file()
+      .SerializeAsString();
+}
+
+StreamInfo Client::ImportStream(const std::string& name, const std::vector<std::string>& files) {
+  v1::ImportStreamRequest request;
+  request.set_stream(RequireUtf8("stream name", name));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].empty() || !request.add_files()->ParseFromString(files[i])) {
+      throw Error(Code::kInvalidArgument, "file " + std::to_string(i + 1) + " of " +
+                                              std::to_string(files.size()) +
+                                              ": it is no exported stream");
+    }
+  }
+  return FromProto(
+      Call(*connection_, *connection_->summary, &v1::SummaryService::Stub::ImportStream, request)
+          .stream());
+}
+
+StreamInfo Client::MergeStreams(const std::string& name, const std::vector<std::string>& from) {
+  v1::MergeStreamsRequest request;
+  request.set_stream(RequireUtf8("stream name", name));
+  for (const std::string& one : from) request.add_from(RequireUtf8("stream name", one));
+  return FromProto(
+      Call(*connection_, *connection_->summary, &v1::SummaryService::Stub::MergeStreams, request)
+          .stream());
 }
 
 QuantilesAnswer Client::Quantiles(const std::string& stream, const std::vector<double>& phi,

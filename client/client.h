@@ -38,8 +38,7 @@ struct ClientOptions {
   std::chrono::milliseconds keepalive{310'000};
 };
 
-/// Only a part of the stream's history. The daemon answers UNIMPLEMENTED until it has sliding
-/// windows.
+/// Only a part of the stream's history, of a stream that was created with sliding windows.
 struct Scope {
   std::uint64_t last_values = 0;           ///< the last so many values; 0: all
   std::chrono::microseconds last_time{0};  ///< the values of the last so much time; 0: all
@@ -90,6 +89,13 @@ class Client {
   std::vector<StreamInfo> ListStreams(const std::string& prefix = "");
   StreamInfo DescribeStream(const std::string& name);
   void DeleteStream(const std::string& name);
+
+  /// All that the stream's summaries hold, as the bytes of a tidemark.v1.SummaryFile.
+  std::string ExportStream(const std::string& name);
+  /// A new stream: the union of what such files hold.
+  StreamInfo ImportStream(const std::string& name, const std::vector<std::string>& files);
+  /// A new stream: the union of streams of the daemon, which go on unchanged.
+  StreamInfo MergeStreams(const std::string& name, const std::vector<std::string>& from);
 
   Pusher Push(const std::string& stream);
   AcknowledgedPusher PushAcknowledged(const std::string& stream,

@@ -13,6 +13,7 @@
 #include "tidemark/v1/ingest.grpc.pb.h"
 #include "tidemark/v1/query.grpc.pb.h"
 #include "tidemark/v1/streams.grpc.pb.h"
+#include "tidemark/v1/summary.grpc.pb.h"
 
 namespace tidemark::client {
 
@@ -24,6 +25,7 @@ struct Connection {
   std::unique_ptr<v1::StreamService::Stub> streams;
   std::unique_ptr<v1::IngestService::Stub> ingest;
   std::unique_ptr<v1::QueryService::Stub> query;
+  std::unique_ptr<v1::SummaryService::Stub> summary;
   std::unique_ptr<v1::InfoService::Stub> info;
 
   /// The Error for a status that is not OK.

@@ -66,6 +66,11 @@ class QuantileForm {
     std::visit([&]<class Form>(Form& form) { form.Merge(std::get<Form>(other.form_)); }, form_);
   }
 
+  /// The end of finer ranks: none for a histogram.
+  TailEnd end() const {
+    const auto* compact = std::get_if<CompactQuantiles<Key>>(&form_);
+    return compact == nullptr ? TailEnd::kNone : compact->end();
+  }
   double epsilon() const {
     return std::visit([](const auto& form) { return form.epsilon(); }, form_);
   }

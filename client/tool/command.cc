@@ -13,6 +13,7 @@
 #include "client/tool/plot.h"
 #include "client/tool/push_command.h"
 #include "client/tool/sum_ranges.h"
+#include "client/tool/summary_commands.h"
 #include "client/tool/text.h"
 #include "client/tool/watch_command.h"
 
@@ -89,6 +90,7 @@ struct Options {
   bool by_weight = false;
   bool hierarchical = false;
   std::string prefixes;
+  std::string file = "-";
   SumOptions sum;
   CompareOptions compare;
   std::vector<std::string> values;
@@ -124,6 +126,16 @@ class Command {
 
   int Create();
   int Delete();
+  int Export() {
+    return RunExport(To(), options_.stream, options_.file, options_.json, environment_);
+  }
+  int Import() {
+    return Print(Client(To()).ImportStream(options_.stream,
+                                           ReadFiles(ShowAll(options_.values), environment_)));
+  }
+  int Merge() {
+    return Print(Client(To()).MergeStreams(options_.stream, ShowAll(options_.values)));
+  }
   int Rank();
   int Histogram();
   int Count();
@@ -234,6 +246,21 @@ void Command::Define() {
   AddWithStream("describe", "Everything about one stream",
                 [this] { return Print(Client(To()).DescribeStream(options_.stream)); });
   AddWithStream("delete", "Delete a stream and all that it holds", [this] { return Delete(); });
+
+  CLI::App* export_stream = AddWithStream(
+      "export", "Write all that a stream's summaries hold to a file", [this] { return Export(); });
+  export_stream->add_option("FILE", options_.file, "The file; - (the default) is standard output")
+      ->option_text(" ");
+  CLI::App* import_stream = AddWithStream("import", "A new stream from exported ones: their union",
+                                          [this] { return Import(); });
+  import_stream->add_option("FILE", options_.values, "Exported streams; - is standard input")
+      ->required()
+      ->option_text("...");
+  CLI::App* merge = AddWithStream("merge", "A new stream: the union of streams of the daemon",
+                                  [this] { return Merge(); });
+  merge->add_option("FROM", options_.values, "The streams; they go on unchanged")
+      ->required()
+      ->option_text("...");
 
   CLI::App* quantile = AddWithStream("quantile", "Values at given shares of the order", [this] {
     return Print(

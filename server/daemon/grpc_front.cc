@@ -17,6 +17,7 @@
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_service.h"
 #include "server/rpc/stream_service.h"
+#include "server/rpc/summary_service.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -81,7 +82,9 @@ struct GrpcFront::Parts {
                 .batch_bytes_max = config_in.limits.max_batch_bytes},
                clock),
         streams(pipeline, metrics),
-        queries(engine, executor, metrics, config_in.limits.max_subscriptions, clock),
+        calls(executor, metrics),
+        queries(engine, calls, executor, metrics, config_in.limits.max_subscriptions, clock),
+        summaries(engine, pipeline, calls),
         info(pipeline, std::move(fill_info)) {}
 
   const Config& config;
@@ -89,7 +92,9 @@ struct GrpcFront::Parts {
   Executor executor;
   IngestServiceImpl ingest;
   StreamServiceImpl streams;
+  PostedCalls calls;
   QueryServiceImpl queries;
+  SummaryServiceImpl summaries;
   InfoServiceImpl info;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
@@ -124,6 +129,7 @@ absl::Status GrpcFront::Start() {
   builder.RegisterService(&parts_->ingest);
   builder.RegisterService(&parts_->streams);
   builder.RegisterService(&parts_->queries);
+  builder.RegisterService(&parts_->summaries);
   builder.RegisterService(&parts_->info);
   parts_->server = builder.BuildAndStart();
   if (!parts_->server || parts_->port == 0) {
@@ -148,7 +154,7 @@ void GrpcFront::Stop(std::chrono::milliseconds deadline) {
     const auto end = now() + deadline;
     EndPushes();
     parts_->queries.EndSubscriptions();
-    while (now() < end && (parts_->ingest.calls() > 0 || parts_->queries.running() > 0)) {
+    while (now() < end && (parts_->ingest.calls() > 0 || parts_->calls.running() > 0)) {
       std::this_thread::sleep_for(kCallsPoll);
     }
     // Shutdown waits for connections too, not only for calls, and a client that has nothing to do

@@ -176,6 +176,8 @@ class QueryEngine {
   absl::StatusOr<CompareAnswer> Compare(std::string_view stream_a, const Ask& ask_a,
                                         std::string_view stream_b, const Ask& ask_b,
                                         double threshold) const;
+  /// Everything that the stream's summaries hold, for export and merging.
+  absl::StatusOr<StreamState> State(std::string_view stream, Deadline deadline) const;
 
  private:
   template <class Key>

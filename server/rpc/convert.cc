@@ -190,25 +190,20 @@ absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
   return settings;
 }
 
-void ToProto(const Stream& stream, v1::Stream& message) {
-  const StreamStats stats = stream.Stats();
-  const StreamSettings& settings = stream.settings();
-  message.set_name(stream.name());
-  message.mutable_config()->set_type(static_cast<v1::ValueType>(settings.type));
-  message.mutable_config()->set_quantile_epsilon(settings.quantile_epsilon);
-  message.mutable_config()->set_frequency_epsilon(settings.frequency_epsilon);
-  message.mutable_config()->set_quantile_form(
-      static_cast<v1::QuantileForm>(settings.quantile_form));
+void ToProto(const StreamSettings& settings, v1::StreamConfig& config) {
+  config.set_type(static_cast<v1::ValueType>(settings.type));
+  config.set_quantile_epsilon(settings.quantile_epsilon);
+  config.set_frequency_epsilon(settings.frequency_epsilon);
+  config.set_quantile_form(static_cast<v1::QuantileForm>(settings.quantile_form));
   if (settings.quantile_form == QuantileKind::kTail) {
-    message.mutable_config()->set_tail_epsilon(settings.tail_epsilon);
+    config.set_tail_epsilon(settings.tail_epsilon);
   }
-  message.mutable_config()->set_no_frequencies(!settings.frequencies);
+  config.set_no_frequencies(!settings.frequencies);
   for (const int length : settings.hierarchy.prefix_lengths) {
-    message.mutable_config()->mutable_hierarchy()->add_prefix_lengths(
-        static_cast<std::uint32_t>(length));
+    config.mutable_hierarchy()->add_prefix_lengths(static_cast<std::uint32_t>(length));
   }
   if (settings.sliding.any()) {
-    v1::SlidingConfig* sliding = message.mutable_config()->mutable_sliding();
+    v1::SlidingConfig* sliding = config.mutable_sliding();
     sliding->set_max_values(settings.sliding.values_max);
     if (settings.sliding.time_max_us != 0) {
       constexpr std::int64_t kSecond = 1'000'000;
@@ -218,7 +213,13 @@ void ToProto(const Stream& stream, v1::Stream& message) {
     }
     sliding->set_epsilon(settings.sliding.epsilon);
   }
-  message.mutable_config()->set_payload(static_cast<v1::PayloadType>(settings.payload));
+  config.set_payload(static_cast<v1::PayloadType>(settings.payload));
+}
+
+void ToProto(const Stream& stream, v1::Stream& message) {
+  const StreamStats stats = stream.Stats();
+  message.set_name(stream.name());
+  ToProto(stream.settings(), *message.mutable_config());
   message.set_count(stats.count);
   message.set_refused(stats.refused);
   message.set_pending(stats.pending);

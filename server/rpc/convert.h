@@ -49,6 +49,7 @@ absl::StatusOr<std::int64_t> ToMicroseconds(const google::protobuf::Duration& ti
 /// Settings asked for, the unset ones from `defaults`.
 absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
                                          const StreamSettings& defaults);
+void ToProto(const StreamSettings& settings, v1::StreamConfig& config);
 void ToProto(const Stream& stream, v1::Stream& message);
 
 void ToProto(const std::string& stream, const QuantilesAnswer& answer, v1::QuantilesResponse& out);

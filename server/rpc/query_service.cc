@@ -14,16 +14,6 @@
 namespace tidemark::server {
 namespace {
 
-// A call without a deadline of its own waits no longer than this.
-constexpr auto kLongestCall = std::chrono::seconds(30);
-
-QueryEngine::Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
-  const auto left = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::min<std::chrono::system_clock::duration>(
-          context.deadline() - std::chrono::system_clock::now(), kLongestCall));
-  return std::chrono::steady_clock::now() + left;
-}
-
 // Requests whose answer takes microseconds, once its view is there.
 constexpr int kBriefArguments = 16;
 bool Brief(const v1::QuantilesRequest& request) { return request.phi_size() <= kBriefArguments; }
@@ -47,52 +37,12 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Run(grpc::CallbackServerContext* con
                                                 std::string_view method,
                                                 const grpc::ByteBuffer& request_bytes,
                                                 grpc::ByteBuffer& response_bytes) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto finish = [this, reactor, method](const absl::Status& status) {
-    if (!status.ok()) {
-      metrics_.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
-    }
-    reactor->Finish(ToGrpc(status));
-    running_.fetch_sub(1);
-  };
-  running_.fetch_add(1);
-  const auto begun = std::chrono::steady_clock::now();
-  const auto observe_and_finish = [this, finish, begun, method](const absl::Status& status) {
-    const auto spent = std::chrono::steady_clock::now() - begun;
-    metrics_.QuerySeconds(method).Observe(std::chrono::duration<double>(spent).count());
-    finish(status);
-  };
   const auto request = std::make_shared<Request>();
-  if (const absl::Status status = ParseRequest(request_bytes, *request); !status.ok()) {
-    finish(status);
-    return reactor;
-  }
-  // What takes microseconds is answered here, on gRPC's own thread: under full ingest waking
-  // another thread up takes longer than the answer.
-  if (Brief(*request)) {
-    const absl::Status status = Reply<Response>(*request, QueryEngine::kAtOnce, response_bytes);
-    if (!absl::IsDeadlineExceeded(status)) {
-      observe_and_finish(status);
-      return reactor;
-    }
-  }
-  const bool posted =
-      executor_.Post([this, context, finish, observe_and_finish, request, &response_bytes] {
-        if (context->IsCancelled()) {
-          finish(absl::CancelledError("the call was cancelled before it was answered"));
-          return;
-        }
-        const QueryEngine::Deadline deadline = DeadlineOf(*context);
-        if (deadline <= std::chrono::steady_clock::now()) {
-          finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
-          return;
-        }
-        observe_and_finish(Reply<Response>(*request, deadline, response_bytes));
-      });
-  if (!posted) {
-    finish(absl::UnavailableError("too many queries are waiting to be answered; try again"));
-  }
-  return reactor;
+  const absl::Status parsed = ParseRequest(request_bytes, *request);
+  return calls_.Run(context, method, parsed, parsed.ok() && Brief(*request),
+                    [this, request, &response_bytes](QueryEngine::Deadline deadline) {
+                      return Reply<Response>(*request, deadline, response_bytes);
+                    });
 }
 
 grpc::ServerUnaryReactor* QueryServiceImpl::Quantiles(grpc::CallbackServerContext* context,

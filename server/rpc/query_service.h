@@ -9,6 +9,7 @@
 
 #include "server/query/query_engine.h"
 #include "server/rpc/executor.h"
+#include "server/rpc/posted_calls.h"
 #include "server/rpc/watch_reactor.h"
 #include "server/telemetry/metrics.h"
 #include "tidemark/v1/query.grpc.pb.h"
@@ -25,16 +26,18 @@ using RawQueryService = v1::QueryService::WithRawCallbackMethod_HeavyHitters<
         v1::QueryService::WithRawCallbackMethod_HierarchicalHeavyHitters<
             v1::QueryService::WithRawCallbackMethod_Watch<RawOrderService>>>>;
 
-/// Answers are computed on the executor, brief ones where they are read if they need neither wait
-/// nor sort more than kAtOnceKeys keys; a full executor answers UNAVAILABLE with RetryInfo. A
-/// call's deadline is honoured: work for a call that is over is not begun, and waiting ends with
-/// it. An answer takes at most QueryEngine::kAnswerBytesMax, or is RESOURCE_EXHAUSTED.
+/// Answers are computed on the executor (posted_calls.h), brief ones where they are read if they
+/// need neither wait nor sort more than kAtOnceKeys keys. An answer takes at most
+/// QueryEngine::kAnswerBytesMax, or is RESOURCE_EXHAUSTED.
 class QueryServiceImpl final : public RawQueryService {
  public:
-  /// `clock` gives microseconds since 1970, for the time stamped on continuous answers.
-  QueryServiceImpl(const QueryEngine& engine, Executor& executor, Metrics& metrics,
-                   std::uint64_t subscriptions_max, std::function<std::int64_t()> clock)
+  /// `clock` gives microseconds since 1970, for the time stamped on continuous answers. `executor`
+  /// is that of `calls`.
+  QueryServiceImpl(const QueryEngine& engine, PostedCalls& calls, Executor& executor,
+                   Metrics& metrics, std::uint64_t subscriptions_max,
+                   std::function<std::int64_t()> clock)
       : engine_(engine),
+        calls_(calls),
         executor_(executor),
         metrics_(metrics),
         subscriptions_max_(subscriptions_max),
@@ -69,8 +72,6 @@ class QueryServiceImpl final : public RawQueryService {
 
   /// Ends every subscription with UNAVAILABLE, later ones at once.
   void EndSubscriptions();
-  /// Calls with one answer that have not been answered yet.
-  std::uint64_t running() const { return running_; }
 
  private:
   template <class Request, class Response>
@@ -82,12 +83,12 @@ class QueryServiceImpl final : public RawQueryService {
                      grpc::ByteBuffer& response_bytes) const;
 
   const QueryEngine& engine_;
+  PostedCalls& calls_;
   Executor& executor_;
   Metrics& metrics_;
   const std::uint64_t subscriptions_max_;
   const std::function<std::int64_t()> clock_;
   std::atomic<std::uint64_t> subscriptions_{0};
-  std::atomic<std::uint64_t> running_{0};
   OpenSubscriptions open_subscriptions_;
 };
 

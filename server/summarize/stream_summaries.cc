@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 namespace tidemark::server {
@@ -136,14 +139,111 @@ SummarySnapshot<Key> StreamSummaries<Key>::Snapshot() const {
 }
 
 template <class Key>
-std::string StreamSummaries<Key>::Serialize() const {
-  std::string bytes;
-  if (quantiles_) bytes += quantiles_->Serialize();
-  if (frequencies_) bytes += frequencies_->Serialize();
-  if (weights_) bytes += weights_->Serialize();
-  if (hierarchy_) bytes += hierarchy_->Serialize();
-  if (sums_) bytes += sums_->Serialize();
-  return bytes;
+void StreamSummaries<Key>::AddSorted(std::span<const Key> sorted,
+                                     std::span<const std::uint64_t> payloads) {
+  // The histogram takes windows of a power of two keys.
+  while (!sorted.empty()) {
+    const std::size_t size = std::bit_floor(sorted.size());
+    AddWindow(sorted.first(size), payloads.first(std::min(payloads.size(), size)));
+    sorted = sorted.subspan(size);
+    payloads = payloads.subspan(std::min(payloads.size(), size));
+  }
+}
+
+template <class Key>
+void StreamSummaries<Key>::Merge(const StreamSummaries& other) {
+  const auto merge = [](auto& mine, const auto& theirs) {
+    if (mine.has_value() != theirs.has_value()) {
+      throw std::invalid_argument("streams that keep different summaries cannot be merged");
+    }
+    if (mine) mine->Merge(*theirs);
+  };
+  merge(quantiles_, other.quantiles_);
+  merge(frequencies_, other.frequencies_);
+  merge(weights_, other.weights_);
+  merge(hierarchy_, other.hierarchy_);
+  merge(sums_, other.sums_);
+  count_ += other.count_;
+}
+
+template <class Key>
+SummaryFrames StreamSummaries<Key>::Frames() const {
+  SummaryFrames frames;
+  frames.count = count_;
+  ForEach(*this, [&](const char* /*name*/, const auto& summary, auto frame) {
+    if (summary) frames.*frame = summary->Serialize();
+  });
+  return frames;
+}
+
+// That these summaries, read from bytes, are of the kinds and bounds of `wanted`, and agree.
+template <class Key>
+void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
+  const auto check = [](bool good, const char* what) {
+    if (!good) throw std::invalid_argument(std::string(what) + " than the stream's settings say");
+  };
+  const auto check_count = [&](std::uint64_t count, const char* what) {
+    if (count == count_) return;
+    throw std::invalid_argument(std::string(what) + " of " + std::to_string(count) +
+                                " values, not of " + std::to_string(count_));
+  };
+  if (quantiles_) {
+    check(quantiles_->kind() == wanted.quantiles_->kind() &&
+              quantiles_->end() == wanted.quantiles_->end(),
+          "quantiles of another form");
+    check(quantiles_->epsilon() == wanted.quantiles_->epsilon(), "quantiles of another epsilon");
+    check_count(quantiles_->count(), "quantiles");
+  }
+  if (frequencies_) {
+    check(frequencies_->epsilon() == wanted.frequencies_->epsilon(),
+          "frequencies of another epsilon");
+    check_count(frequencies_->count(), "frequencies");
+  }
+  if (weights_) {
+    check(weights_->epsilon() == wanted.weights_->epsilon(), "weights of another epsilon");
+  }
+  if (hierarchy_) {
+    check(hierarchy_->epsilon() == wanted.hierarchy_->epsilon(), "a hierarchy of another epsilon");
+    check(hierarchy_->levels() == wanted.hierarchy_->levels(), "a hierarchy of other prefixes");
+    if (!weights_) {
+      check_count(hierarchy_->count(), "a hierarchy");
+    } else if (hierarchy_->count() != weight()) {
+      throw std::invalid_argument("a hierarchy of another total weight than the weights");
+    }
+  }
+  if (sums_) {
+    check(sums_->epsilon() == wanted.sums_->epsilon() && sums_->type() == wanted.sums_->type(),
+          "sums of another epsilon or type");
+    check_count(sums_->count(), "sums");
+  }
+}
+
+template <class Key>
+StreamSummaries<Key> StreamSummaries<Key>::FromFrames(const SummaryOptions& options,
+                                                      const SummaryFrames& frames) {
+  const StreamSummaries wanted(options);
+  StreamSummaries read(options);
+  read.count_ = frames.count;
+  ForEach(read, [&](const char* name, auto& summary, auto frame) {
+    const std::string& bytes = frames.*frame;
+    if (bytes.empty() && summary) {
+      throw std::invalid_argument(std::string("there are no ") + name +
+                                  ", which the stream's settings ask for");
+    }
+    if (!bytes.empty() && !summary) {
+      throw std::invalid_argument(std::string("there are ") + name +
+                                  ", which the stream's settings do not ask for");
+    }
+    if (!summary) return;
+    using Summary = typename std::decay_t<decltype(summary)>::value_type;
+    try {
+      summary.emplace(Summary::Deserialize(bytes));
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(std::string(name) + ": " + error.what());
+    }
+  });
+  read.CheckFrames(wanted);
+  return read;
 }
 
 template class StreamSummaries<std::uint32_t>;

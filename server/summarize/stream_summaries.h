@@ -37,6 +37,12 @@ struct SummarySnapshot {
 template <class Key>
 SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options);
 
+/// The bytes of each summary in a frame of its own (byte_io.h); empty where there is none.
+struct SummaryFrames {
+  std::uint64_t count = 0;  ///< values summarized
+  std::string quantiles, frequencies, weights, hierarchy, sums;
+};
+
 /// Thread: one at a time; the stream sees to that. A snapshot may be read by any thread while the
 /// summaries go on.
 template <class Key>
@@ -47,11 +53,37 @@ class StreamSummaries {
   /// A sorted window of a power of two keys (of strings: of any number). `payloads`: one for each
   /// key where the options say so, else none.
   void AddWindow(std::span<const Key> sorted, std::span<const std::uint64_t> payloads);
+  /// Keys in ascending order, as many as there are, in windows that the summaries take.
+  void AddSorted(std::span<const Key> sorted, std::span<const std::uint64_t> payloads);
   SummarySnapshot<Key> Snapshot() const;
-  std::string Serialize() const;
+
+  /// Takes in all that `other` holds. The guarantees then hold for the union.
+  /// Errors: throws std::invalid_argument if the options differ, std::length_error if it would hold
+  /// 2^63 values, or weights, or more. It is then of no further use.
+  void Merge(const StreamSummaries& other);
+
+  std::uint64_t count() const { return count_; }
+  /// The sum of all weights; 0 without.
+  std::uint64_t weight() const { return weights_ ? weights_->Snapshot().count : 0; }
+
+  SummaryFrames Frames() const;
+  /// Errors: throws std::invalid_argument, naming what is wrong, for frames that are damaged, that
+  /// are not what the options say, or that do not agree on how many values they hold.
+  static StreamSummaries FromFrames(const SummaryOptions& options, const SummaryFrames& frames);
 
  private:
-  const SummaryOptions options_;
+  /// Calls visit(name, mine, other's) for each kind of summary.
+  template <class Self, class Visit>
+  static void ForEach(Self& self, Visit visit) {
+    visit("quantiles", self.quantiles_, &SummaryFrames::quantiles);
+    visit("frequencies", self.frequencies_, &SummaryFrames::frequencies);
+    visit("weights", self.weights_, &SummaryFrames::weights);
+    visit("hierarchy", self.hierarchy_, &SummaryFrames::hierarchy);
+    visit("sums", self.sums_, &SummaryFrames::sums);
+  }
+  void CheckFrames(const StreamSummaries& wanted) const;
+
+  SummaryOptions options_;
   std::optional<QuantileForm<Key>> quantiles_;
   std::optional<FrequencySummary<Key>> frequencies_;
   std::optional<WeightedFrequencySummary<Key>> weights_;

@@ -122,7 +122,9 @@ std::string KeyedStream<Key>::SerializeSummaries() const {
   std::unique_lock lock(mutex_);
   window_published_.wait(lock, [&] { return pending_keys_ == 0 && !committing_; });
   if (!summaries_) return std::string();
-  return summaries_->Serialize() + (sliding_ ? sliding_->Serialize() : std::string());
+  const SummaryFrames frames = summaries_->Frames();
+  return frames.quantiles + frames.frequencies + frames.weights + frames.hierarchy + frames.sums +
+         (sliding_ ? sliding_->Serialize() : std::string());
 }
 
 template <class Key>

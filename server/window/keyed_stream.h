@@ -22,6 +22,7 @@
 #include "server/window/dictionary.h"
 #include "server/window/key_buffer.h"
 #include "server/window/stream.h"
+#include "server/window/stream_state.h"
 
 namespace tidemark::server {
 
@@ -93,6 +94,16 @@ class KeyedStream final : public Stream {
   /// for a width above the configured one.
   absl::StatusOr<RecentView<Key>> Recent(const SlidingWidth& width,
                                          const ViewRule<Key>& rule) const;
+
+  /// What the summaries hold of everything accepted before the call, and of its open window;
+  /// perhaps of more. Waits for windows under way. Errors: DEADLINE_EXCEEDED.
+  absl::StatusOr<KeyedState<Key>> State(const ViewRule<Key>& rule) const;
+
+  /// Begins with a state. REQUIRES: no other thread knows the stream yet, nothing was appended, and
+  /// the state's settings are this stream's (StateSettings).
+  /// Errors: RESOURCE_EXHAUSTED if there is no room for its texts, INVALID_ARGUMENT if these are
+  /// not those of its items. The stream is then of no use.
+  absl::Status Restore(KeyedState<Key> state);
 
   /// Strings: the id of an item, unless it is unknown (then it is in no summary and no window).
   std::optional<std::uint64_t> FindItem(std::string_view text) const;

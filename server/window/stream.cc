@@ -21,6 +21,23 @@ SummaryOptions StreamSettings::summaries() const {
   return options;
 }
 
+std::string Describe(const StreamSettings& settings) {
+  std::string text =
+      Concat("type ", ElementTypeName(settings.element()), ", quantile epsilon ",
+             settings.quantile_epsilon, " (", QuantileKindName(settings.quantile_form), "), ");
+  if (settings.quantile_form == QuantileKind::kTail) {
+    text += Concat("tail epsilon ", settings.tail_epsilon, ", ");
+  }
+  text += settings.frequencies ? Concat("frequency epsilon ", settings.frequency_epsilon)
+                               : std::string("no frequencies");
+  for (const int length : settings.hierarchy.prefix_lengths) text += Concat(", /", length);
+  if (settings.sliding.any()) {
+    text += Concat(", sliding over up to ", settings.sliding.values_max, " values and ",
+                   settings.sliding.time_max_us, " us, epsilon ", settings.sliding.epsilon);
+  }
+  return text;
+}
+
 void Stream::MarkDeleted() {
   const std::lock_guard lock(mutex_);
   deleted_ = true;

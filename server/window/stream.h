@@ -55,6 +55,8 @@ struct StreamSettings {
   SummaryOptions summaries() const;
   friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
 };
+/// For people: "type float64, quantile epsilon 0.001 (histogram), ...".
+std::string Describe(const StreamSettings& settings);
 
 /// A full window of one stream, on its way to the sort and from there back to the stream.
 struct Window {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/window/concat.h"
+#include "server/window/keyed_stream.h"
 #include "server/window/text_rules.h"
 
 namespace tidemark::server {
@@ -24,24 +25,12 @@ absl::Status CheckEpsilon(double epsilon, std::string_view which) {
                                            kEpsilonMax));
 }
 
-std::string Describe(const StreamSettings& settings) {
-  std::string text =
-      Concat("type ", ElementTypeName(settings.element()), ", quantile epsilon ",
-             settings.quantile_epsilon, " (", QuantileKindName(settings.quantile_form), "), ");
-  if (settings.quantile_form == QuantileKind::kTail) {
-    text += Concat("tail epsilon ", settings.tail_epsilon, ", ");
-  }
-  text += settings.frequencies ? Concat("frequency epsilon ", settings.frequency_epsilon)
-                               : std::string("no frequencies");
-  for (const int length : settings.hierarchy.prefix_lengths) text += Concat(", /", length);
-  if (settings.sliding.any()) {
-    text += Concat(", sliding over up to ", settings.sliding.values_max, " values and ",
-                   settings.sliding.time_max_us, " us, epsilon ", settings.sliding.epsilon);
-  }
-  return text;
+absl::Status NoSuchStream(std::string_view name) {
+  return absl::NotFoundError(Concat("there is no stream \"", Printable(name), "\""));
 }
 
-// What contradicts itself, or lies out of range.
+}  // namespace
+
 absl::Status CheckSettings(const StreamSettings& settings) {
   const std::pair<double, std::string_view> epsilons[] = {{settings.quantile_epsilon, "quantile"},
                                                           {settings.frequency_epsilon, "frequency"},
@@ -87,12 +76,6 @@ absl::Status CheckSettings(const StreamSettings& settings) {
   return absl::OkStatus();
 }
 
-absl::Status NoSuchStream(std::string_view name) {
-  return absl::NotFoundError(Concat("there is no stream \"", Printable(name), "\""));
-}
-
-}  // namespace
-
 StreamSettings StreamRegistry::defaults() const {
   const std::shared_lock lock(mutex_);
   return defaults_;
@@ -103,8 +86,7 @@ void StreamRegistry::set_defaults(StreamSettings defaults) {
   defaults_ = defaults;
 }
 
-absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
-                                                    const StreamSettings& settings) {
+absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSettings& settings) const {
   if (absl::Status status = CheckStreamName(name, limits_.name_bytes_max); !status.ok()) {
     return status;
   }
@@ -117,6 +99,12 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
     return absl::Status(wrong.code(),
                         Concat("stream \"", Printable(name), "\": ", std::string(wrong.message())));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
+                                                    const StreamSettings& settings) {
+  if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   streams_.emplace(stream->name(), stream);
   return stream;
@@ -132,6 +120,33 @@ absl::StatusOr<StreamHandle> StreamRegistry::Create(std::string_view name,
                "\" exists with other settings: ", Describe(at->second->settings())));
   }
   return Insert(name, settings);
+}
+
+absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, StreamState state) {
+  const StreamSettings settings = std::visit([](const auto& held) { return held.settings; }, state);
+  const auto exists = [&]() -> absl::Status {
+    if (!streams_.contains(name)) return absl::OkStatus();
+    return absl::AlreadyExistsError(
+        Concat("there is a stream \"", Printable(name), "\" already; expected a new name"));
+  };
+  {
+    const std::shared_lock lock(mutex_);
+    if (absl::Status status = exists(); !status.ok()) return status;
+    if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
+  }
+  // Without the lock: it may take milliseconds.
+  StreamHandle stream = MakeStream(std::string(name), settings, context_);
+  const absl::Status restored = std::visit(
+      [&]<class Key>(KeyedState<Key>& held) {
+        return static_cast<KeyedStream<Key>&>(*stream).Restore(std::move(held));
+      },
+      state);
+  if (!restored.ok()) return restored;
+  const std::unique_lock lock(mutex_);
+  if (absl::Status status = exists(); !status.ok()) return status;
+  if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
+  streams_.emplace(stream->name(), stream);
+  return stream;
 }
 
 absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,

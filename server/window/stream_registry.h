@@ -12,8 +12,12 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "server/window/stream.h"
+#include "server/window/stream_state.h"
 
 namespace tidemark::server {
+
+/// INVALID_ARGUMENT for settings that contradict themselves or lie out of range.
+absl::Status CheckSettings(const StreamSettings& settings);
 
 struct RegistryLimits {
   std::size_t streams_max = 100'000;
@@ -33,6 +37,9 @@ class StreamRegistry {
   /// Creates the stream, or finds it if it exists with the same settings. Errors: INVALID_ARGUMENT
   /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED.
   absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
+  /// Creates a stream that begins with a state. Errors: as Create's, ALREADY_EXISTS whatever the
+  /// settings; those of KeyedStream::Restore.
+  absl::StatusOr<StreamHandle> Restore(std::string_view name, StreamState state);
   /// See IngestSink::Open.
   absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ElementType> type);
   /// NOT_FOUND names the stream.
@@ -47,6 +54,8 @@ class StreamRegistry {
   std::size_t size() const;
 
  private:
+  // mutex_ held, for reading at least.
+  absl::Status CheckNew(std::string_view name, const StreamSettings& settings) const;
   // mutex_ held for writing.
   absl::StatusOr<StreamHandle> Insert(std::string_view name, const StreamSettings& settings);
 

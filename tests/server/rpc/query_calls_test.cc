@@ -131,9 +131,9 @@ TEST_F(QueryCallsTest, AnAnswerOfMicrosecondsNeedsNoQueryThread) {
   // What must wait or sort is left to a query thread; all of them are held.
   const auto soon = [] { return system_clock::now() + milliseconds(50); };
   EXPECT_EQ(Quantile("many", 0.5, soon()).error_code(), grpc::DEADLINE_EXCEEDED);
-  EXPECT_EQ(server_->queries.running(), 1u);
+  EXPECT_EQ(server_->calls.running(), 1u);
   server_->query_barrier.Open();
-  EXPECT_TRUE(WaitUntil([&] { return server_->queries.running() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
 }
 
 TEST_F(QueryCallsTest, ACallThatIsOverIsNotBegun) {
@@ -142,12 +142,12 @@ TEST_F(QueryCallsTest, ACallThatIsOverIsNotBegun) {
   server_->HoldQueries();
   const grpc::Status status = ManyQuantiles("s", system_clock::now() + milliseconds(50));
   EXPECT_EQ(status.error_code(), grpc::DEADLINE_EXCEEDED);
-  EXPECT_EQ(server_->queries.running(), 1u);
+  EXPECT_EQ(server_->calls.running(), 1u);
   // The server's deadline is as much later as the request was under way.
   const auto later = system_clock::now() + milliseconds(100);
   WaitUntil([&] { return system_clock::now() > later; });
   server_->query_barrier.Open();
-  EXPECT_TRUE(WaitUntil([&] { return server_->queries.running() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
   // Whichever of the two it sees first.
   EXPECT_EQ(server_->QueryErrors("quantiles", "CANCELLED") +
                 server_->QueryErrors("quantiles", "DEADLINE_EXCEEDED"),
@@ -164,7 +164,7 @@ TEST_F(QueryCallsTest, TheDeadlineEndsTheWaitForWindows) {
   ASSERT_TRUE(server_->behind.Append<double>("s", ValueType::kFloat64, values).status.ok());
   const grpc::Status status = Quantile("s", 0.5, system_clock::now() + milliseconds(50));
   EXPECT_EQ(status.error_code(), grpc::DEADLINE_EXCEEDED) << status.error_message();
-  EXPECT_TRUE(WaitUntil([&] { return server_->queries.running() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
   EXPECT_EQ(server_->QueryErrors("quantiles", "DEADLINE_EXCEEDED"), 1);
 }
 

@@ -87,7 +87,8 @@ struct RpcServer {
         executor(options.query_threads, options.query_queue_max, behind.metrics),
         ingest(behind.pipeline, behind.metrics, options.ingest, [] { return RecordedTime{0}; }),
         streams(behind.pipeline, behind.metrics),
-        queries(engine, executor, behind.metrics, options.subscriptions_max,
+        calls(executor, behind.metrics),
+        queries(engine, calls, executor, behind.metrics, options.subscriptions_max,
                 [] { return std::int64_t{0}; }) {
     google::protobuf::SetLogHandler(nullptr);  // as the daemon does
     grpc::ServerBuilder builder;
@@ -137,6 +138,7 @@ struct RpcServer {
   Executor executor;
   IngestServiceImpl ingest;
   StreamServiceImpl streams;
+  PostedCalls calls;
   QueryServiceImpl queries;
   std::unique_ptr<grpc::Server> server;
   std::shared_ptr<grpc::Channel> channel;

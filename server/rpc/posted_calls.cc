@@ -1,0 +1,72 @@
+#include "server/rpc/posted_calls.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "server/rpc/convert.h"
+
+namespace tidemark::server {
+namespace {
+
+// A call without a deadline of its own waits no longer than this.
+constexpr auto kLongestCall = std::chrono::seconds(30);
+
+QueryEngine::Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
+  const auto left = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::min<std::chrono::system_clock::duration>(
+          context.deadline() - std::chrono::system_clock::now(), kLongestCall));
+  return std::chrono::steady_clock::now() + left;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
+                                           std::string_view method, const absl::Status& parsed,
+                                           bool brief, Reply reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto finish = [this, reactor, method](const absl::Status& status) {
+    if (!status.ok()) {
+      metrics_.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
+    }
+    reactor->Finish(ToGrpc(status));
+    running_.fetch_sub(1);
+  };
+  running_.fetch_add(1);
+  const auto begun = std::chrono::steady_clock::now();
+  const auto observe_and_finish = [this, finish, begun, method](const absl::Status& status) {
+    const auto spent = std::chrono::steady_clock::now() - begun;
+    metrics_.QuerySeconds(method).Observe(std::chrono::duration<double>(spent).count());
+    finish(status);
+  };
+  if (!parsed.ok()) {
+    finish(parsed);
+    return reactor;
+  }
+  if (brief) {
+    const absl::Status status = reply(QueryEngine::kAtOnce);
+    if (!absl::IsDeadlineExceeded(status)) {
+      observe_and_finish(status);
+      return reactor;
+    }
+  }
+  const bool posted =
+      executor_.Post([context, finish, observe_and_finish, reply = std::move(reply)] {
+        if (context->IsCancelled()) {
+          finish(absl::CancelledError("the call was cancelled before it was answered"));
+          return;
+        }
+        const QueryEngine::Deadline deadline = DeadlineOf(*context);
+        if (deadline <= std::chrono::steady_clock::now()) {
+          finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
+          return;
+        }
+        observe_and_finish(reply(deadline));
+      });
+  if (!posted) {
+    finish(absl::UnavailableError("too many queries are waiting to be answered; try again"));
+  }
+  return reactor;
+}
+
+}  // namespace tidemark::server

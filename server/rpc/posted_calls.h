@@ -1,0 +1,48 @@
+// Calls with one answer that is computed on the executor, counted and timed.
+#ifndef TIDEMARK_SERVER_RPC_POSTED_CALLS_H_
+#define TIDEMARK_SERVER_RPC_POSTED_CALLS_H_
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "server/query/query_engine.h"
+#include "server/rpc/executor.h"
+#include "server/telemetry/metrics.h"
+
+namespace tidemark::server {
+
+/// A full executor answers UNAVAILABLE with RetryInfo. A call's deadline is honoured: work for a
+/// call that is over is not begun, and is told when to stop waiting.
+/// Thread: any. Outlives every call.
+class PostedCalls {
+ public:
+  /// Writes the response, or says why there is none.
+  using Reply = std::function<absl::Status(QueryEngine::Deadline deadline)>;
+
+  PostedCalls(Executor& executor, Metrics& metrics) : executor_(executor), metrics_(metrics) {}
+
+  /// Ends the call with `parsed` if that is an error, and else with what `reply` gives. `brief`:
+  /// tries at once first, on this thread, with QueryEngine::kAtOnce: under full ingest waking
+  /// another thread up takes longer than an answer of microseconds. `method`: of the metrics; not
+  /// copied.
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
+                                const absl::Status& parsed, bool brief, Reply reply);
+
+  /// Calls that have not been answered yet.
+  std::uint64_t running() const { return running_; }
+
+ private:
+  Executor& executor_;
+  Metrics& metrics_;
+  std::atomic<std::uint64_t> running_{0};
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_RPC_POSTED_CALLS_H_

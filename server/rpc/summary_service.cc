@@ -1,0 +1,99 @@
+#include "server/rpc/summary_service.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/rpc/convert.h"
+#include "server/rpc/message_bytes.h"
+#include "server/rpc/summary_file.h"
+#include "server/window/concat.h"
+#include "server/window/text_rules.h"
+
+namespace tidemark::server {
+namespace {
+
+// Makes the new stream and describes it.
+template <class Response>
+absl::Status Create(Pipeline& pipeline, const std::string& name, StreamState state,
+                    grpc::ByteBuffer& response_bytes) {
+  const absl::StatusOr<StreamHandle> stream = pipeline.streams().Restore(name, std::move(state));
+  if (!stream.ok()) return stream.status();
+  Response response;
+  ToProto(**stream, *response.mutable_stream());
+  return SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
+}
+
+// `state_of(i)` for i below count, merged.
+absl::StatusOr<StreamState> MergeAll(int count, const auto& state_of) {
+  absl::StatusOr<StreamState> merged = state_of(0);
+  for (int i = 1; i < count && merged.ok(); ++i) {
+    const absl::StatusOr<StreamState> next = state_of(i);
+    if (!next.ok()) return next.status();
+    if (absl::Status status = MergeInto(*merged, *next); !status.ok()) return status;
+  }
+  return merged;
+}
+
+absl::Status Prefix(std::string_view what, const absl::Status& status) {
+  return absl::Status(status.code(), Concat(what, ": ", std::string(status.message())));
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request_bytes,
+                                                           grpc::ByteBuffer* response_bytes) {
+  const auto request = std::make_shared<v1::ExportStreamRequest>();
+  return calls_.Run(
+      context, "export_stream", ParseRequest(*request_bytes, *request), false,
+      [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+        const absl::StatusOr<StreamState> state = engine_.State(request->stream(), deadline);
+        if (!state.ok()) return state.status();
+        v1::ExportStreamResponse response;
+        WriteSummaryFile(request->stream(), *state, *response.mutable_file());
+        return SerializeMessage(response, kExportBytesMax, *response_bytes);
+      });
+}
+
+grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request_bytes,
+                                                           grpc::ByteBuffer* response_bytes) {
+  const auto request = std::make_shared<v1::ImportStreamRequest>();
+  return calls_.Run(
+      context, "import_stream", ParseMessage(*request_bytes, *request), false,
+      [this, request, response_bytes](QueryEngine::Deadline) -> absl::Status {
+        if (request->files().empty()) {
+          return absl::InvalidArgumentError("an import of no file; expected at least one");
+        }
+        absl::StatusOr<StreamState> state =
+            MergeAll(request->files_size(), [&](int i) -> absl::StatusOr<StreamState> {
+              absl::StatusOr<StreamState> one = ReadSummaryFile(request->files(i));
+              if (one.ok()) return one;
+              return Prefix(Concat("file ", i + 1, " of ", request->files_size()), one.status());
+            });
+        if (!state.ok()) return state.status();
+        return Create<v1::ImportStreamResponse>(pipeline_, request->stream(), *std::move(state),
+                                                *response_bytes);
+      });
+}
+
+grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request_bytes,
+                                                           grpc::ByteBuffer* response_bytes) {
+  const auto request = std::make_shared<v1::MergeStreamsRequest>();
+  return calls_.Run(
+      context, "merge_streams", ParseRequest(*request_bytes, *request), false,
+      [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+        if (request->from().empty()) {
+          return absl::InvalidArgumentError("a merge of no stream; expected at least one");
+        }
+        absl::StatusOr<StreamState> state = MergeAll(
+            request->from_size(), [&](int i) { return engine_.State(request->from(i), deadline); });
+        if (!state.ok()) return state.status();
+        return Create<v1::MergeStreamsResponse>(pipeline_, request->stream(), *std::move(state),
+                                                *response_bytes);
+      });
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,281 @@
+// Streams that leave a daemon, come into another, and are merged, through real daemons and the real
+// client, against all values that went in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <random>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/oracle.h"
+#include "tests/e2e/test_daemon.h"
+
+namespace tidemark::test {
+namespace {
+
+using client::Code;
+using client::StreamConfig;
+using client::Value;
+using client::ValueType;
+
+constexpr std::uint32_t kSeed = 20'261'122;
+const std::vector<double> kShares{0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999};
+
+Code CodeOf(const auto& call) {
+  try {
+    call();
+  } catch (const client::Error& error) {
+    return error.code();
+  }
+  return Code::kOk;
+}
+std::string MessageOf(const auto& call) {
+  try {
+    call();
+  } catch (const client::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class ExchangeTest : public testing::Test {
+ protected:
+  template <class T>
+  static void Push(TestDaemon& daemon, const std::string& stream, const std::vector<T>& values) {
+    client::Pusher pusher = daemon.client().Push(stream);
+    pusher.Write(values);
+    EXPECT_EQ(pusher.Finish().accepted, values.size());
+  }
+  std::vector<double> Normal(std::size_t count, double mean) {
+    std::vector<double> values(count);
+    std::normal_distribution<double> normal(mean);
+    for (double& value : values) value = normal(random_);
+    return values;
+  }
+
+  TestDaemon here_, there_;
+  std::mt19937_64 random_{kSeed};
+};
+
+TEST_F(ExchangeTest, EveryFormGoesOnElsewhereWithinItsBounds) {
+  constexpr double kEpsilon = 0.005;
+  for (const auto form : {client::QuantileForm::kHistogram, client::QuantileForm::kCompact,
+                          client::QuantileForm::kTail}) {
+    const std::string name(client::FormName(form));
+    SCOPED_TRACE(name);
+    StreamConfig config;
+    config.type = ValueType::kFloat64;
+    config.quantile_epsilon = kEpsilon;
+    config.frequency_epsilon = 0.01;
+    config.quantile_form = form;
+    config.tail_epsilon = kEpsilon;
+    here_.client().CreateStream(name, config);
+    std::vector<double> values = Normal(123'456, 10);
+    for (std::size_t i = 0; i < values.size(); i += 7) values[i] = 12.5;
+    Push(here_, name, values);
+    const std::string file = here_.client().ExportStream(name);
+    EXPECT_EQ(here_.client().ExportStream(name), file) << "the same state, the same bytes";
+
+    const auto made = there_.client().ImportStream(name, {file});
+    EXPECT_EQ(made.count, values.size());
+    EXPECT_EQ(made.config.quantile_form, form);
+    EXPECT_EQ(there_.client().ExportStream(name).size(), file.size());
+    // It goes on.
+    const std::vector<double> more = Normal(77'777, 20);
+    Push(there_, name, more);
+    values.insert(values.end(), more.begin(), more.end());
+    const Oracle<double> oracle(values);
+    EXPECT_EQ(there_.client().DescribeStream(name).count, values.size());
+    oracle.Check(there_.client().Quantiles(name, kShares), kShares, kEpsilon);
+    oracle.Check(there_.client().HeavyHitters(name, 0.05), 0.05, 0.01);
+  }
+}
+
+TEST_F(ExchangeTest, AUnionHasTheBoundsOfTheWhole) {
+  constexpr double kEpsilon = 0.01;
+  StreamConfig config;
+  config.type = ValueType::kFloat64;
+  config.quantile_epsilon = kEpsilon;
+  config.frequency_epsilon = 0.01;
+  std::vector<double> all;
+  std::vector<std::string> names, files;
+  for (int part = 0; part < 5; ++part) {
+    TestDaemon& daemon = part % 2 == 0 ? here_ : there_;
+    std::ostringstream name;
+    name << "part" << part;
+    names.push_back(name.str());
+    daemon.client().CreateStream(names.back(), config);
+    const auto values =
+        Normal(part == 4 ? 3 : 20'000u + 10'000u * static_cast<unsigned>(part), 5.0 * part);
+    Push(daemon, names.back(), values);
+    all.insert(all.end(), values.begin(), values.end());
+    files.push_back(daemon.client().ExportStream(names.back()));
+  }
+  const Oracle<double> oracle(all);
+  there_.client().ImportStream("all", files);
+  oracle.Check(there_.client().Quantiles("all", kShares), kShares, kEpsilon);
+  oracle.Check(there_.client().HeavyHitters("all", 0.05), 0.05, 0.01);
+  const std::vector<Value> asked{Value{0.0}, Value{7.5}, Value{1e9}};
+  oracle.Check(there_.client().Ranks("all", asked), asked, kEpsilon);
+
+  // In another order, some of them merged before.
+  there_.client().ImportStream("even", {files[4], files[2], files[0]});
+  there_.client().MergeStreams("again", {"part3", "even", "part1"});
+  oracle.Check(there_.client().Quantiles("again", kShares), kShares, kEpsilon);
+  EXPECT_EQ(there_.client().DescribeStream("even").count + 30'000 + 50'000, all.size());
+}
+
+TEST_F(ExchangeTest, ItemsKeepTheirTexts) {
+  StreamConfig config;
+  config.type = ValueType::kString;
+  config.frequency_epsilon = 0.001;
+  std::vector<std::string> all;
+  std::vector<std::string> files;
+  for (TestDaemon* daemon : {&here_, &there_}) {
+    std::vector<std::string> items(30'000);
+    for (std::string& item : items) {
+      std::ostringstream text;
+      const std::uint64_t draw = random_() % 20;
+      if (draw < 4) {
+        text << "often." << draw << (draw == 3 && daemon == &here_ ? ".here" : "");
+      } else {
+        text << "once." << random_();
+      }
+      item = text.str();
+    }
+    daemon->client().CreateStream("items", config);
+    Push(*daemon, "items", items);
+    all.insert(all.end(), items.begin(), items.end());
+    files.push_back(daemon->client().ExportStream("items"));
+  }
+  there_.client().ImportStream("both", files);
+  const Oracle<std::string> oracle(all);
+  oracle.Check(there_.client().HeavyHitters("both", 0.01), 0.01, 0.001);
+  const std::vector<Value> asked{Value{std::string("often.1")}, Value{std::string("often.3.here")},
+                                 Value{std::string("never")}};
+  oracle.Check(there_.client().Counts("both", asked), asked, 0.001);
+}
+
+TEST_F(ExchangeTest, WeightsPrefixesAndSums) {
+  StreamConfig flows;
+  flows.type = ValueType::kIpv4;
+  flows.payload = client::PayloadType::kWeight;
+  flows.frequency_epsilon = 0.001;
+  flows.prefix_lengths = {8, 16, 24, 32};
+  StreamConfig pairs;
+  pairs.type = ValueType::kFloat64;
+  pairs.payload = client::PayloadType::kY;
+  std::vector<std::string> flow_files, pair_files;
+  std::uint64_t total = 0, heavy = 0;
+  double below = 0, magnitude = 0;
+  for (TestDaemon* daemon : {&here_, &there_}) {
+    std::vector<client::Ipv4> addresses(20'000);
+    std::vector<std::uint64_t> weights(addresses.size());
+    std::vector<double> x(20'000), y(x.size());
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const bool is_heavy = i % 5 == 0;
+      addresses[i].address = is_heavy ? 0xC0A80000U + static_cast<std::uint32_t>(random_() % 256)
+                                      : static_cast<std::uint32_t>(random_());
+      weights[i] = is_heavy ? 1000 : 10;
+      total += weights[i];
+      heavy += is_heavy ? weights[i] : 0;
+      x[i] = static_cast<double>(random_() % 1000);
+      y[i] = static_cast<double>(random_() % 7);
+      magnitude += y[i];
+      below += x[i] <= 500 ? y[i] : 0;
+    }
+    daemon->client().CreateStream("flows", flows);
+    client::Pusher pusher = daemon->client().Push("flows");
+    pusher.WritePacked(ValueType::kIpv4, std::as_bytes(std::span(addresses)),
+                       std::span<const std::uint64_t>(weights));
+    pusher.Finish();
+    flow_files.push_back(daemon->client().ExportStream("flows"));
+    daemon->client().CreateStream("pairs", pairs);
+    client::Pusher pushing = daemon->client().Push("pairs");
+    pushing.WritePacked(ValueType::kFloat64, std::as_bytes(std::span(x)),
+                        std::span<const double>(y));
+    pushing.Finish();
+    pair_files.push_back(daemon->client().ExportStream("pairs"));
+  }
+  here_.client().ImportStream("both", flow_files);
+  const auto prefixes = here_.client().HierarchicalHeavyHitters("both", 0.1);
+  EXPECT_EQ(prefixes.n, total);
+  ASSERT_EQ(prefixes.prefixes.size(), 1u);
+  EXPECT_EQ(client::FormatPrefix(prefixes.prefixes[0].address, prefixes.prefixes[0].length),
+            "192.168.0.0/24");
+  EXPECT_TRUE(prefixes.prefixes[0].count_low <= heavy && heavy <= prefixes.prefixes[0].count_high);
+
+  here_.client().ImportStream("both pairs", pair_files);
+  const auto sums = here_.client().Sums("both pairs", {client::AtMostValue{Value{500.0}}});
+  EXPECT_EQ(sums.n, 40'000u);
+  EXPECT_LE(sums.answers[0].sum_low, below);
+  EXPECT_GE(sums.answers[0].sum_high, below);
+  EXPECT_LE(sums.answers[0].sum_high - sums.answers[0].sum_low, 2 * 0.001 * magnitude + 1e-6);
+}
+
+TEST_F(ExchangeTest, WhatIsWrongIsSaid) {
+  Push(here_, "s", Normal(10'000, 0));
+  client::Client& client = here_.client();
+  const std::string file = client.ExportStream("s");
+  const auto import = [&](const std::string& name, const std::vector<std::string>& files) {
+    return MessageOf([&] { client.ImportStream(name, files); });
+  };
+  EXPECT_EQ(CodeOf([&] { client.ExportStream("none"); }), Code::kNotFound);
+  EXPECT_EQ(CodeOf([&] { client.ImportStream("s", {file}); }), Code::kAlreadyExists);
+  EXPECT_EQ(CodeOf([&] { client.MergeStreams("s", {"s"}); }), Code::kAlreadyExists);
+  EXPECT_EQ(CodeOf([&] { client.MergeStreams("t", {}); }), Code::kInvalidArgument);
+  EXPECT_EQ(CodeOf([&] { client.MergeStreams("t", {"s", "none"}); }), Code::kNotFound);
+  EXPECT_NE(import("t", {}).find("no file"), std::string::npos);
+  EXPECT_NE(import("t", {file, ""}).find("file 2 of 2"), std::string::npos);
+  // No damage is taken for a stream, wherever it is.
+  for (std::size_t at = 0; at < file.size(); at += 1 + file.size() / 97) {
+    std::string damaged = file;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    EXPECT_EQ(CodeOf([&] { client.ImportStream("t", {damaged}); }), Code::kInvalidArgument) << at;
+    EXPECT_EQ(CodeOf([&] { client.ImportStream("t", {file.substr(0, at)}); }),
+              Code::kInvalidArgument)
+        << at;
+  }
+  StreamConfig other;
+  other.quantile_epsilon = 0.02;
+  client.CreateStream("other", other);
+  const std::string settings = MessageOf([&] { client.MergeStreams("t", {"s", "other"}); });
+  EXPECT_NE(settings.find("different settings"), std::string::npos) << settings;
+  EXPECT_EQ(CodeOf([&] { client.DescribeStream("t"); }), Code::kNotFound) << "nothing was made";
+}
+
+TEST_F(ExchangeTest, TheCommandWritesReadsAndMerges) {
+  Push(here_, "s", Normal(5'000, 0));
+  const TemporaryFolder folder;
+  const std::string file = folder / "s.tidemark";
+  const auto run = [&](TestDaemon& daemon, const std::vector<std::string>& arguments) {
+    return RunTidemark(daemon, arguments);
+  };
+  EXPECT_EQ(run(here_, {"export", "s", file}).status, 0);
+  std::ifstream written(file, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << written.rdbuf();
+  EXPECT_EQ(bytes.str(), here_.client().ExportStream("s"));
+  EXPECT_EQ(run(here_, {"export", "s"}).out, bytes.str());
+  EXPECT_EQ(run(there_, {"import", "s", file, file}).status, 0);
+  EXPECT_EQ(there_.client().DescribeStream("s").count, 10'000u);
+  EXPECT_EQ(run(there_, {"merge", "t", "s", "s"}).status, 0);
+  EXPECT_EQ(there_.client().DescribeStream("t").count, 20'000u);
+  const Completed nowhere = run(here_, {"export", "s", "/nowhere/at/all"});
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_NE(nowhere.err.find("/nowhere/at/all"), std::string::npos) << nowhere.err;
+  const Completed missing = run(there_, {"import", "u", folder / "none"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_NE(missing.err.find("none"), std::string::npos) << missing.err;
+  const Completed wrong = run(there_, {"import", "u", "/etc/hostname"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_NE(wrong.err.find("no exported stream"), std::string::npos) << wrong.err;
+}
+
+}  // namespace
+}  // namespace tidemark::test
