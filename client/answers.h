@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -170,6 +171,17 @@ struct CompareAnswer {
   double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;
   std::optional<bool> moved;   ///< whether the distance exceeds the threshold; unset: cannot tell
   double chance_distance = 0;  ///< samples of one distribution exceed it in at most 1 % of cases
+};
+
+/// How far values lie apart; every interval holds the truth.
+struct SpreadAnswer : AnswerHeader {
+  double low_phi = 0, high_phi = 0;
+  std::pair<Value, Value> low_quantile, high_quantile;  ///< the true quantiles lie between
+  double range_low = 0, range_high = 0;                 ///< their distance
+  double trim = 0;                                      ///< share left out at either end
+  std::uint64_t trimmed_count = 0;                      ///< values left
+  double trimmed_mean_low = 0, trimmed_mean_high = 0;
+  std::uint64_t distinct_low = 0, distinct_high = 0;  ///< different values
 };
 
 struct WatchAnswer {

@@ -236,6 +236,17 @@ CompareAnswer Client::Compare(const std::string& stream_a, const Scope& scope_a,
       Call(*connection_, *connection_->query, &v1::QueryService::Stub::Compare, request));
 }
 
+SpreadAnswer Client::Spread(const std::string& stream, const SpreadOptions& options) {
+  v1::SpreadRequest request;
+  request.set_stream(RequireUtf8("stream name", stream));
+  if (!options.scope.whole()) ToProto(options.scope, request.mutable_scope());
+  request.set_low_phi(options.low_phi);
+  request.set_high_phi(options.high_phi);
+  request.set_trim(options.trim);
+  return FromProto(
+      Call(*connection_, *connection_->query, &v1::QueryService::Stub::Spread, request));
+}
+
 ServerInfo Client::Info() {
   return FromProto(Call(*connection_, *connection_->info, &v1::InfoService::Stub::GetInfo,
                         v1::GetInfoRequest{}));

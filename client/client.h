@@ -46,6 +46,12 @@ struct Scope {
   bool whole() const { return last_values == 0 && last_time.count() == 0; }
 };
 
+struct SpreadOptions {
+  double low_phi = 0.25, high_phi = 0.75;  ///< the range between these quantiles
+  double trim = 0;                         ///< share left out of the mean at either end
+  Scope scope;
+};
+
 struct WatchOptions {
   std::chrono::microseconds interval{1'000'000};
   /// Unset: an answer every interval; else only when it moved by more (see query.proto).
@@ -125,6 +131,9 @@ class Client {
   /// Two streams of one type, or one twice with another scope.
   CompareAnswer Compare(const std::string& stream_a, const Scope& scope_a,
                         const std::string& stream_b, const Scope& scope_b, double threshold);
+
+  /// Of a stream of numbers.
+  SpreadAnswer Spread(const std::string& stream, const SpreadOptions& options = {});
 
   Watch WatchQuantiles(const std::string& stream, const std::vector<double>& phi,
                        const WatchOptions& options = {});

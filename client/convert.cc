@@ -264,6 +264,29 @@ CompareAnswer FromProto(const v1::CompareResponse& response) {
   return out;
 }
 
+SpreadAnswer FromProto(const v1::SpreadResponse& response) {
+  SpreadAnswer out;
+  out.stream = response.stream();
+  out.n = response.n();
+  out.epsilon = response.epsilon();
+  out.low_phi = response.low_phi();
+  out.high_phi = response.high_phi();
+  const auto interval = [](const v1::ValueInterval& from) {
+    return std::pair(FromProto(from.low()), FromProto(from.high()));
+  };
+  out.low_quantile = interval(response.low_quantile());
+  out.high_quantile = interval(response.high_quantile());
+  out.range_low = response.range_low();
+  out.range_high = response.range_high();
+  out.trim = response.trim();
+  out.trimmed_count = response.trimmed_count();
+  out.trimmed_mean_low = response.trimmed_mean_low();
+  out.trimmed_mean_high = response.trimmed_mean_high();
+  out.distinct_low = response.distinct_low();
+  out.distinct_high = response.distinct_high();
+  return out;
+}
+
 WatchAnswer FromProto(const v1::WatchResponse& response) {
   WatchAnswer out;
   switch (response.answer_case()) {

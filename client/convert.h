@@ -34,6 +34,7 @@ CountsAnswer FromProto(const v1::CountsResponse& response);
 HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersResponse& response);
 SumsAnswer FromProto(const v1::SumsResponse& response);
 CompareAnswer FromProto(const v1::CompareResponse& response);
+SpreadAnswer FromProto(const v1::SpreadResponse& response);
 void ToProto(const SumRange& range, v1::SumRange* out);
 WatchAnswer FromProto(const v1::WatchResponse& response);
 ServerInfo FromProto(const v1::GetInfoResponse& response);

@@ -91,6 +91,7 @@ struct Options {
   bool hierarchical = false;
   std::string prefixes;
   std::string file = "-";
+  std::string spread = "0.25,0.75", trim = "0";
   SumOptions sum;
   CompareOptions compare;
   std::vector<std::string> values;
@@ -141,6 +142,7 @@ class Command {
   int Count();
   int Top();
   int Sum();
+  int Spread();
   int Compare();
   int Push();
   int Watch();
@@ -325,6 +327,15 @@ void Command::Define() {
                    "Say whether the distance exceeds it (default 0.05)")
       ->option_text("D");
 
+  CLI::App* spread =
+      AddWithStream("spread", "How far values lie apart, their mean, how many differ",
+                    [this] { return Spread(); });
+  spread->add_option("--between-phi", options_.spread, "The two quantiles (default 0.25,0.75)")
+      ->option_text("LOW,HIGH");
+  spread->add_option("--trim", options_.trim, "Share to leave out of the mean at either end")
+      ->option_text("SHARE");
+  AddScope(spread);
+
   CLI::App* watch = AddWithStream("watch", "A continuous query", [this] { return Watch(); });
   auto* phi = watch->add_option("--quantile", options_.values, "Watch quantiles");
   phi->option_text("PHI...");
@@ -434,6 +445,15 @@ int Command::Compare() {
   }
   const double threshold = ToNumber("--threshold", options_.compare.threshold);
   return Print(Client(To()).Compare(options_.stream, {}, other, scope, threshold));
+}
+
+int Command::Spread() {
+  const auto shares = ToNumbers("--between-phi", SplitList(ShowMinus(options_.spread)));
+  if (shares.size() != 2) {
+    throw UsageError("--between-phi: \"" + ShowMinus(options_.spread) + "\" is no LOW,HIGH");
+  }
+  return Print(Client(To()).Spread(
+      options_.stream, {shares[0], shares[1], ToNumber("--trim", options_.trim), Scope()}));
 }
 
 int Command::Delete() {

@@ -187,6 +187,26 @@ Json ToJson(const client::CompareAnswer& answer) {
           {"chance_distance", ToJson(answer.chance_distance)}};
 }
 
+Json ToJson(const client::SpreadAnswer& answer) {
+  return {{"stream", answer.stream},
+          {"n", IntegerToJson(answer.n)},
+          {"epsilon", ToJson(answer.epsilon)},
+          {"low_phi", ToJson(answer.low_phi)},
+          {"high_phi", ToJson(answer.high_phi)},
+          {"low_quantile_low", ToJson(answer.low_quantile.first)},
+          {"low_quantile_high", ToJson(answer.low_quantile.second)},
+          {"high_quantile_low", ToJson(answer.high_quantile.first)},
+          {"high_quantile_high", ToJson(answer.high_quantile.second)},
+          {"range_low", ToJson(answer.range_low)},
+          {"range_high", ToJson(answer.range_high)},
+          {"trim", ToJson(answer.trim)},
+          {"trimmed_count", IntegerToJson(answer.trimmed_count)},
+          {"trimmed_mean_low", ToJson(answer.trimmed_mean_low)},
+          {"trimmed_mean_high", ToJson(answer.trimmed_mean_high)},
+          {"distinct_low", IntegerToJson(answer.distinct_low)},
+          {"distinct_high", IntegerToJson(answer.distinct_high)}};
+}
+
 Json ToJson(const client::WatchAnswer& answer) {
   Json out = std::visit([](const auto& a) { return ToJson(a); }, answer.answer);
   out["skipped"] = IntegerToJson(answer.skipped);

@@ -31,6 +31,7 @@ Json ToJson(const client::CountsAnswer& answer);
 Json ToJson(const client::HierarchicalHeavyHittersAnswer& answer);
 Json ToJson(const client::SumsAnswer& answer);
 Json ToJson(const client::CompareAnswer& answer);
+Json ToJson(const client::SpreadAnswer& answer);
 /// The answer itself, then "skipped" and "time_us".
 Json ToJson(const client::WatchAnswer& answer);
 /// The short form of `streams`: name, type, epsilon, n.

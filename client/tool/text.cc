@@ -205,6 +205,27 @@ std::string ToText(const client::CompareAnswer& answer) {
   return table.ToString();
 }
 
+std::string ToText(const client::SpreadAnswer& answer) {
+  const auto between = [](const std::string& low, const std::string& high) {
+    return low == high ? low : low + " to " + high;
+  };
+  const auto quantile = [&](const std::pair<client::Value, client::Value>& interval) {
+    return between(ShowValue(interval.first), ShowValue(interval.second));
+  };
+  const auto number = [&](double low, double high) {
+    return between(ShowBound(low, Side::kLow), ShowBound(high, Side::kHigh));
+  };
+  Table table({"quantile " + ShowNumber(answer.low_phi), quantile(answer.low_quantile)},
+              {false, false});
+  table.Add({"quantile " + ShowNumber(answer.high_phi), quantile(answer.high_quantile)});
+  table.Add({"range between them", number(answer.range_low, answer.range_high)});
+  table.Add(
+      {answer.trim == 0 ? "mean" : "mean without " + ShowNumber(answer.trim) + " at either end",
+       number(answer.trimmed_mean_low, answer.trimmed_mean_high)});
+  table.Add({"different values", between(Show(answer.distinct_low), Show(answer.distinct_high))});
+  return Heading(answer) + table.ToString();
+}
+
 std::string ToText(const std::vector<client::StreamInfo>& streams) {
   if (streams.empty()) return "no streams\n";
   Table table({"stream", "type", "epsilon", "n"}, {false, false, true, true});

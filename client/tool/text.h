@@ -33,6 +33,7 @@ std::string ToText(const client::CountsAnswer& answer);
 std::string ToText(const client::HierarchicalHeavyHittersAnswer& answer);
 std::string ToText(const client::SumsAnswer& answer);
 std::string ToText(const client::CompareAnswer& answer);
+std::string ToText(const client::SpreadAnswer& answer);
 std::string ToText(const std::vector<client::StreamInfo>& streams);
 std::string ToText(const client::StreamInfo& stream);
 std::string ToText(const client::ServerInfo& info);

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "server/query/answering.h"
@@ -6,8 +8,24 @@
 namespace tidemark::server {
 namespace {
 
+// A window by time may hold fewer values than the view has: of n, `uncertain` may lie outside. At
+// any v, that moves the share of values at or below v by at most so much.
+double ShareUnknown(const Coverage& coverage) {
+  if (coverage.uncertain == 0) return 0;
+  if (coverage.uncertain >= coverage.n) return 1;
+  return std::nextafter(static_cast<double>(coverage.uncertain) /
+                            static_cast<double>(coverage.n - coverage.uncertain),
+                        2.0);
+}
+
 // The probability with which chance_distance may be exceeded.
 constexpr double kChance = 0.01;
+
+void Widen(double by, RealBounds& share) {
+  if (by == 0) return;
+  share.low = std::max(0.0, std::nextafter(share.low - by, -1.0));
+  share.high = std::min(1.0, std::nextafter(share.high + by, 2.0));
+}
 
 }  // namespace
 
@@ -40,9 +58,13 @@ absl::StatusOr<CompareAnswer> QueryEngine::Compare(std::string_view stream_a, co
                            "\" has no values to compare"));
               }
               if constexpr (std::is_same_v<KeyA, KeyB>) {
-                const auto distance = DistanceOf(a.Steps(), b.Steps());
-                answer.distance_low = distance.low;
-                answer.distance_high = distance.high;
+                auto distance = DistanceOf(a.Steps(), b.Steps());
+                Widen(ShareUnknown(coverage_a), distance.share_a);
+                Widen(ShareUnknown(coverage_b), distance.share_b);
+                RealBounds bounds{distance.low, distance.high};
+                Widen(ShareUnknown(coverage_a) + ShareUnknown(coverage_b), bounds);
+                distance.low = answer.distance_low = bounds.low;
+                distance.high = answer.distance_high = bounds.high;
                 answer.value = DecodeValue(of_a.type(), distance.at);
                 answer.share_a_low = distance.share_a.low;
                 answer.share_a_high = distance.share_a.high;

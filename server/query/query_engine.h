@@ -123,6 +123,21 @@ struct CompareAnswer {
   double chance_distance = 0;
 };
 
+struct SpreadQuestion {
+  double low_phi = 0.25, high_phi = 0.75;
+  double trim = 0;
+};
+/// See proto/tidemark/v1/query.proto.
+struct SpreadAnswer {
+  Coverage coverage;
+  SpreadQuestion question;
+  std::pair<Value, Value> low_quantile, high_quantile;
+  double range_low = 0, range_high = 0;
+  std::uint64_t trimmed_count = 0;
+  double mean_low = 0, mean_high = 0;
+  std::uint64_t distinct_low = 0, distinct_high = 0;
+};
+
 /// What every question says beside its subject.
 struct Ask {
   constexpr Ask(std::chrono::steady_clock::time_point deadline_in,  // NOLINT: no more to say
@@ -176,6 +191,8 @@ class QueryEngine {
   absl::StatusOr<CompareAnswer> Compare(std::string_view stream_a, const Ask& ask_a,
                                         std::string_view stream_b, const Ask& ask_b,
                                         double threshold) const;
+  absl::StatusOr<SpreadAnswer> Spread(std::string_view stream, const SpreadQuestion& question,
+                                      const Ask& ask) const;
   /// Everything that the stream's summaries hold, for export and merging.
   absl::StatusOr<StreamState> State(std::string_view stream, Deadline deadline) const;
 

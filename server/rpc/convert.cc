@@ -311,6 +311,28 @@ void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsRespon
   }
 }
 
+void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadResponse& out) {
+  out.set_stream(stream);
+  out.set_n(answer.coverage.n);
+  out.set_epsilon(answer.coverage.epsilon);
+  out.set_low_phi(answer.question.low_phi);
+  out.set_high_phi(answer.question.high_phi);
+  const auto set = [](const std::pair<Value, Value>& from, v1::ValueInterval& to) {
+    *to.mutable_low() = ToProto(from.first);
+    *to.mutable_high() = ToProto(from.second);
+  };
+  set(answer.low_quantile, *out.mutable_low_quantile());
+  set(answer.high_quantile, *out.mutable_high_quantile());
+  out.set_range_low(answer.range_low);
+  out.set_range_high(answer.range_high);
+  out.set_trim(answer.question.trim);
+  out.set_trimmed_count(answer.trimmed_count);
+  out.set_trimmed_mean_low(answer.mean_low);
+  out.set_trimmed_mean_high(answer.mean_high);
+  out.set_distinct_low(answer.distinct_low);
+  out.set_distinct_high(answer.distinct_high);
+}
+
 void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
   out.set_n_a(answer.a.n);
   out.set_n_b(answer.b.n);

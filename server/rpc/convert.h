@@ -62,6 +62,7 @@ void ToProto(const std::string& stream, const PrefixesAnswer& answer,
 /// All but the ranges, which are those of the request.
 void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsResponse& out);
 void ToProto(const CompareAnswer& answer, v1::CompareResponse& out);
+void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadResponse& out);
 
 /// INVALID_ARGUMENT if the range or a value of it is unset.
 absl::StatusOr<PairRange> FromProto(const v1::SumRange& range);

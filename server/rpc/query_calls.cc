@@ -155,6 +155,19 @@ absl::Status Answer(const QueryEngine& engine, const v1::SumsRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status Answer(const QueryEngine& engine, const v1::SpreadRequest& request,
+                    QueryEngine::Deadline deadline, v1::SpreadResponse& response) {
+  const absl::StatusOr<Ask> ask = AskOf(request.scope(), deadline);
+  if (!ask.ok()) return ask.status();
+  SpreadQuestion question;
+  if (request.low_phi() != 0 || request.high_phi() != 0) {
+    question.low_phi = request.low_phi();
+    question.high_phi = request.high_phi();
+  }
+  question.trim = request.trim();
+  return Fill(request.stream(), engine.Spread(request.stream(), question, *ask), response);
+}
+
 absl::Status Answer(const QueryEngine& engine, const v1::CompareRequest& request,
                     QueryEngine::Deadline deadline, v1::CompareResponse& response) {
   const absl::StatusOr<Ask> ask_a = AskOf(request.scope_a(), deadline);

@@ -23,6 +23,8 @@ absl::Status Answer(const QueryEngine& engine, const v1::HierarchicalHeavyHitter
                     QueryEngine::Deadline deadline, v1::HierarchicalHeavyHittersResponse& response);
 absl::Status Answer(const QueryEngine& engine, const v1::SumsRequest& request,
                     QueryEngine::Deadline deadline, v1::SumsResponse& response);
+absl::Status Answer(const QueryEngine& engine, const v1::SpreadRequest& request,
+                    QueryEngine::Deadline deadline, v1::SpreadResponse& response);
 absl::Status Answer(const QueryEngine& engine, const v1::CompareRequest& request,
                     QueryEngine::Deadline deadline, v1::CompareResponse& response);
 

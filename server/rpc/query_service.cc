@@ -91,6 +91,12 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Sums(grpc::CallbackServerContext* co
   return Run<v1::SumsRequest, v1::SumsResponse>(context, "sums", *request, *response);
 }
 
+grpc::ServerUnaryReactor* QueryServiceImpl::Spread(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* request,
+                                                   grpc::ByteBuffer* response) {
+  return Run<v1::SpreadRequest, v1::SpreadResponse>(context, "spread", *request, *response);
+}
+
 grpc::ServerUnaryReactor* QueryServiceImpl::Compare(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request,
                                                     grpc::ByteBuffer* response) {

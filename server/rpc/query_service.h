@@ -20,7 +20,8 @@ namespace tidemark::server {
 using RawOrderService = v1::QueryService::WithRawCallbackMethod_Quantiles<
     v1::QueryService::WithRawCallbackMethod_Ranks<v1::QueryService::WithRawCallbackMethod_Histogram<
         v1::QueryService::WithRawCallbackMethod_Compare<
-            v1::QueryService::WithRawCallbackMethod_Sums<v1::QueryService::Service>>>>>;
+            v1::QueryService::WithRawCallbackMethod_Spread<
+                v1::QueryService::WithRawCallbackMethod_Sums<v1::QueryService::Service>>>>>>;
 using RawQueryService = v1::QueryService::WithRawCallbackMethod_HeavyHitters<
     v1::QueryService::WithRawCallbackMethod_Counts<
         v1::QueryService::WithRawCallbackMethod_HierarchicalHeavyHitters<
@@ -67,6 +68,9 @@ class QueryServiceImpl final : public RawQueryService {
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Spread(grpc::CallbackServerContext* context,
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request) override;
 

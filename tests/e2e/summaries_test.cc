@@ -408,5 +408,52 @@ TEST_F(SummariesTest, TheDistanceOfTwoStreamsIsBounded) {
             Code::kFailedPrecondition);
 }
 
+TEST_F(SummariesTest, ASpreadHoldsTheTruth) {
+  for (const std::size_t count : {std::size_t{500}, std::size_t{200'000}}) {
+    const std::string name = count == 500 ? "few" : "many";
+    std::vector<double> values(count);
+    std::normal_distribution<double> normal(5, 3);
+    for (double& value : values) value = std::round(normal(random_) * 1000) / 1000;
+    client::Pusher pusher = client().Push(name);
+    pusher.Write(values);
+    pusher.Finish();
+    std::sort(values.begin(), values.end());
+    const auto at = [&](double phi) {
+      return values[static_cast<std::size_t>(std::ceil(phi * static_cast<double>(count))) - 1];
+    };
+    client::SpreadOptions options;
+    options.low_phi = 0.1;
+    options.high_phi = 0.9;
+    options.trim = 0.05;
+    const auto answer = client().Spread(name, options);
+    EXPECT_EQ(answer.n, count);
+    EXPECT_LE(std::get<double>(answer.low_quantile.first.kind), at(0.1));
+    EXPECT_GE(std::get<double>(answer.low_quantile.second.kind), at(0.1));
+    EXPECT_LE(std::get<double>(answer.high_quantile.first.kind), at(0.9));
+    EXPECT_GE(std::get<double>(answer.high_quantile.second.kind), at(0.9));
+    EXPECT_LE(answer.range_low, at(0.9) - at(0.1) + 1e-9);
+    EXPECT_GE(answer.range_high, at(0.9) - at(0.1) - 1e-9);
+    EXPECT_LE(answer.range_high - answer.range_low, count == 500 ? 1e-9 : 0.2);
+    const auto cut = static_cast<std::ptrdiff_t>(0.05 * static_cast<double>(count));
+    double sum = 0;
+    for (auto value = values.begin() + cut; value != values.end() - cut; ++value) sum += *value;
+    const double mean = sum / static_cast<double>(answer.trimmed_count);
+    EXPECT_EQ(answer.trimmed_count, count - 2 * static_cast<std::uint64_t>(cut));
+    EXPECT_LE(answer.trimmed_mean_low, mean + 1e-9);
+    EXPECT_GE(answer.trimmed_mean_high, mean - 1e-9);
+    const auto distinct =
+        static_cast<std::uint64_t>(std::unique(values.begin(), values.end()) - values.begin());
+    EXPECT_LE(answer.distinct_low, distinct);
+    EXPECT_GE(answer.distinct_high, distinct);
+    if (count == 500) {
+      EXPECT_EQ(answer.distinct_low, answer.distinct_high);
+    }
+    options.trim = 0.5;
+    EXPECT_EQ(CodeOf([&] { client().Spread(name, options); }), Code::kInvalidArgument);
+    options = {.low_phi = 0.5, .high_phi = 0.4};
+    EXPECT_EQ(CodeOf([&] { client().Spread(name, options); }), Code::kInvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::test
