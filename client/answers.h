@@ -45,6 +45,9 @@ struct StreamConfig {
   bool no_frequencies = false;  ///< no counts of items; not for strings
   SlidingConfig sliding;
   std::vector<std::uint32_t> prefix_lengths;  ///< of a hierarchy of addresses; empty: none
+  std::string separator;    ///< of a hierarchy of strings: one character; empty: none
+  std::uint32_t depth = 0;  ///< of one: prefixes of up to so many components; 0: 8
+  bool root_last = false;   ///< of one: the last component stands for the most
 
   /// The one that the stream's first answers are within: of counts for strings, else of ranks.
   double epsilon() const {
@@ -124,10 +127,12 @@ struct CountsAnswer : AnswerHeader {
   std::vector<ItemCount> items;  ///< in the order asked
 };
 
-/// A prefix of addresses: `address` with zeros behind the first `length` bits. The discounted count
-/// is the number of values below it that are below no other prefix of the answer below it.
+/// A prefix of addresses: `address` with zeros behind the first `length` bits; or of strings:
+/// `text`, which has `length` components (none: everything). The discounted count is the number of
+/// values below it that are below no other prefix of the answer below it.
 struct PrefixCount {
   Ipv4 address;
+  std::optional<std::string> text;
   std::uint32_t length = 0;
   std::uint64_t count_low = 0, count_high = 0;
   std::uint64_t discounted_low = 0, discounted_high = 0;

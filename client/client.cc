@@ -209,10 +209,12 @@ CountsAnswer Client::Counts(const std::string& stream, const std::vector<Value>&
 }
 
 HierarchicalHeavyHittersAnswer Client::HierarchicalHeavyHitters(const std::string& stream,
-                                                                double support) {
+                                                                double support,
+                                                                const Scope& scope) {
   v1::HierarchicalHeavyHittersRequest request;
   request.set_stream(RequireUtf8("stream name", stream));
   request.set_support(support);
+  SetScope(scope, &request);
   return FromProto(Call(*connection_, *connection_->query,
                         &v1::QueryService::Stub::HierarchicalHeavyHitters, request));
 }

@@ -123,9 +123,9 @@ class Client {
                                   bool by_weight = false);
   CountsAnswer Counts(const std::string& stream, const std::vector<Value>& items,
                       const Scope& scope = {}, bool by_weight = false);
-  /// Of a stream of addresses with a hierarchy.
-  HierarchicalHeavyHittersAnswer HierarchicalHeavyHitters(const std::string& stream,
-                                                          double support);
+  /// Of a stream of addresses or strings with a hierarchy. A scope is for addresses alone.
+  HierarchicalHeavyHittersAnswer HierarchicalHeavyHitters(const std::string& stream, double support,
+                                                          const Scope& scope = {});
   /// Of a stream of pairs.
   SumsAnswer Sums(const std::string& stream, const std::vector<SumRange>& ranges);
   /// Two streams of one type, or one twice with another scope.

@@ -88,6 +88,11 @@ void ToProto(const StreamConfig& config, v1::StreamConfig* out) {
   for (const std::uint32_t length : config.prefix_lengths) {
     out->mutable_hierarchy()->add_prefix_lengths(length);
   }
+  if (!config.separator.empty()) {
+    out->mutable_hierarchy()->set_separator(RequireUtf8("separator", config.separator));
+    out->mutable_hierarchy()->set_depth(config.depth);
+    out->mutable_hierarchy()->set_root_last(config.root_last);
+  }
   if (config.sliding.any()) {
     v1::SlidingConfig* sliding = out->mutable_sliding();
     sliding->set_max_values(config.sliding.max_values);
@@ -115,6 +120,9 @@ StreamInfo FromProto(const v1::Stream& stream) {
   info.config.no_frequencies = stream.config().no_frequencies();
   info.config.prefix_lengths.assign(stream.config().hierarchy().prefix_lengths().begin(),
                                     stream.config().hierarchy().prefix_lengths().end());
+  info.config.separator = stream.config().hierarchy().separator();
+  info.config.depth = stream.config().hierarchy().depth();
+  info.config.root_last = stream.config().hierarchy().root_last();
   const v1::SlidingConfig& sliding = stream.config().sliding();
   info.config.sliding = {sliding.max_values(),
                          std::chrono::seconds(sliding.max_time().seconds()) +
@@ -184,13 +192,13 @@ CountsAnswer FromProto(const v1::CountsResponse& response) {
 
 HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersResponse& response) {
   HierarchicalHeavyHittersAnswer out;
-  out.stream = response.stream();
-  out.n = response.n();
-  out.epsilon = response.epsilon();
+  SetHeader(response, &out);
   out.support = response.support();
   for (const auto& p : response.prefixes()) {
-    out.prefixes.push_back({Ipv4{p.address().ipv4()}, p.length(), p.count_low(), p.count_high(),
-                            p.discounted_low(), p.discounted_high()});
+    std::optional<std::string> text;
+    if (p.address().kind_case() == v1::Value::kString) text = p.address().string();
+    out.prefixes.push_back({Ipv4{p.address().ipv4()}, std::move(text), p.length(), p.count_low(),
+                            p.count_high(), p.discounted_low(), p.discounted_high()});
   }
   return out;
 }

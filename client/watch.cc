@@ -81,6 +81,7 @@ Watch Client::WatchHierarchicalHeavyHitters(const std::string& stream, double su
   v1::WatchRequest request;
   request.mutable_hierarchical_heavy_hitters()->set_stream(RequireUtf8("stream name", stream));
   request.mutable_hierarchical_heavy_hitters()->set_support(support);
+  SetScope(options.scope, request.mutable_hierarchical_heavy_hitters());
   SetOptions(options, &request);
   return Watch(std::make_unique<Watch::Call>(connection_, request));
 }

@@ -57,9 +57,10 @@ FrequencyView<Key>::FrequencyView(FrequencySnapshot<Key> snapshot, std::span<con
 template <class Key>
 FrequencyView<Key> FrequencyView<Key>::OfItems(FrequencySnapshot<Key> snapshot,
                                                std::span<const KeyWeight<Key>> open_items,
-                                               std::uint64_t unseen,
-                                               std::optional<double> epsilon) {
-  return FrequencyView(std::move(snapshot), {}, open_items, TotalOf(open_items), unseen, epsilon);
+                                               std::uint64_t unseen, std::optional<double> epsilon,
+                                               std::optional<std::uint64_t> open_count) {
+  const std::uint64_t count = open_count ? *open_count : TotalOf(open_items);
+  return FrequencyView(std::move(snapshot), {}, open_items, count, unseen, epsilon);
 }
 
 template <class Key>

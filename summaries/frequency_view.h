@@ -59,11 +59,13 @@ class FrequencyView {
   explicit FrequencyView(FrequencySnapshot<Key> snapshot, std::span<const Key> open_sorted = {},
                          std::uint64_t unseen = 0, std::optional<double> epsilon = std::nullopt);
 
-  /// With the open window as ascending items (key_weight.h) instead of keys.
-  /// REQUIRES: all weights together stay below 2^63.
+  /// With the open window as ascending items (key_weight.h) instead of keys. `open_count`: the
+  /// values of the open window, where some are no item.
+  /// REQUIRES: all weights together stay below 2^63, and at or below `open_count`.
   static FrequencyView OfItems(FrequencySnapshot<Key> snapshot,
                                std::span<const KeyWeight<Key>> open_items, std::uint64_t unseen = 0,
-                               std::optional<double> epsilon = std::nullopt);
+                               std::optional<double> epsilon = std::nullopt,
+                               std::optional<std::uint64_t> open_count = std::nullopt);
 
   std::uint64_t n() const { return n_; }
   double epsilon() const { return epsilon_; }

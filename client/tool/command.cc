@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "client/tool/arguments.h"
+#include "client/tool/hierarchy_options.h"
 #include "client/tool/json.h"
 #include "client/tool/plot.h"
 #include "client/tool/push_command.h"
@@ -89,7 +90,7 @@ struct Options {
   bool no_frequencies = false;
   bool by_weight = false;
   bool hierarchical = false;
-  std::string prefixes;
+  HierarchyOptions hierarchy;
   std::string file = "-";
   std::string spread = "0.25,0.75", trim = "0";
   SumOptions sum;
@@ -236,10 +237,7 @@ void Command::Define() {
       ->add_option("--sliding-epsilon", options_.sliding_epsilon,
                    "Largest error of those answers, as a share of the values that they cover")
       ->option_text("E");
-  create
-      ->add_option("--prefixes", options_.prefixes,
-                   "Addresses: lengths of the prefixes to count, e.g. 8,16,24,32")
-      ->option_text("N,N,...");
+  AddHierarchyOptions(create, options_.hierarchy);
   create->add_option("--payload", options_.payload, "What travels beside each value: weight or y")
       ->option_text("P")
       ->check(CLI::IsMember({"weight", "y"}));
@@ -297,7 +295,7 @@ void Command::Define() {
   AddScope(top);
   top->add_flag("--by-weight", options_.by_weight, "Add up weights instead of counting");
   top->add_flag("--hierarchical", options_.hierarchical,
-                "Prefixes of addresses, without what heavier ones below them have");
+                "Prefixes of addresses or strings, without what heavy ones below them have");
 
   CLI::App* count = AddWithStream("count", "How often items came", [this] { return Count(); });
   count->add_option("ITEM", options_.values, "Items of the stream's type")
@@ -345,7 +343,7 @@ void Command::Define() {
   watch->add_option("--every", options_.every, "Time between answers (default 1s)")
       ->option_text("DURATION");
 
-  watch->add_flag("--hierarchical", options_.hierarchical, "With --top: prefixes of addresses");
+  watch->add_flag("--hierarchical", options_.hierarchical, "With --top: prefixes");
   watch->add_flag("--by-weight", options_.by_weight, "With --top: add up weights");
   AddScope(watch);
 
@@ -396,15 +394,7 @@ int Command::Create() {
   if (config.sliding.epsilon != 0 && !config.sliding.any()) {
     throw UsageError("--sliding-epsilon needs --last or --window");
   }
-  if (!options_.prefixes.empty()) {
-    for (const std::string& text : SplitList(options_.prefixes)) {
-      std::uint32_t length = 0;
-      if (!client::ParseText(text, &length)) {
-        throw UsageError("--prefixes: \"" + Printable(text) + "\" is no length in bits");
-      }
-      config.prefix_lengths.push_back(length);
-    }
-  }
+  SetHierarchy(options_.hierarchy, config);
   if (options_.payload == "weight") config.payload = client::PayloadType::kWeight;
   if (options_.payload == "y") config.payload = client::PayloadType::kY;
   const client::StreamInfo made = Client(To()).CreateStream(options_.stream, config);
@@ -424,8 +414,7 @@ int Command::Top() {
   if (!options_.hierarchical) {
     return Print(client.HeavyHitters(options_.stream, support, 0, Scope(), options_.by_weight));
   }
-  if (!Scope().whole()) throw UsageError("--hierarchical is over the whole history alone");
-  return Print(client.HierarchicalHeavyHitters(options_.stream, support));
+  return Print(client.HierarchicalHeavyHitters(options_.stream, support, Scope()));
 }
 
 int Command::Sum() {

@@ -128,11 +128,12 @@ Json ToJson(const client::HierarchicalHeavyHittersAnswer& answer) {
   out["support"] = ToJson(answer.support);
   Json& prefixes = out["prefixes"] = Json::array();
   for (const auto& p : answer.prefixes) {
-    prefixes.push_back({{"prefix", client::FormatPrefix(p.address, p.length)},
+    prefixes.push_back({{"prefix", p.text ? *p.text : client::FormatPrefix(p.address, p.length)},
                         {"count_low", IntegerToJson(p.count_low)},
                         {"count_high", IntegerToJson(p.count_high)},
                         {"discounted_low", IntegerToJson(p.discounted_low)},
                         {"discounted_high", IntegerToJson(p.discounted_high)}});
+    if (p.text) prefixes.back()["components"] = p.length;
   }
   return out;
 }
@@ -253,6 +254,11 @@ Json ToJson(const client::StreamInfo& stream) {
     out["tail_epsilon"] = ToJson(config.tail_epsilon);
   }
   if (!config.prefix_lengths.empty()) out["prefix_lengths"] = config.prefix_lengths;
+  if (!config.separator.empty()) {
+    out["separator"] = config.separator;
+    out["depth"] = config.depth;
+    out["root_last"] = config.root_last;
+  }
   if (config.payload != client::PayloadType::kNone) {
     out["payload"] = config.payload == client::PayloadType::kWeight ? "weight" : "y";
   }

@@ -149,8 +149,9 @@ std::string ToText(const client::HierarchicalHeavyHittersAnswer& answer) {
   Table table({"prefix", "count_low", "count_high", "discounted_low", "discounted_high"},
               {false, true, true, true, true});
   for (const auto& p : answer.prefixes) {
-    table.Add({client::FormatPrefix(p.address, p.length), Show(p.count_low), Show(p.count_high),
-               Show(p.discounted_low), Show(p.discounted_high)});
+    const std::string text = p.length == 0 ? "(everything)" : Printable(p.text.value_or(""));
+    table.Add({p.text ? text : client::FormatPrefix(p.address, p.length), Show(p.count_low),
+               Show(p.count_high), Show(p.discounted_low), Show(p.discounted_high)});
   }
   return Heading(answer) + table.ToString();
 }
@@ -262,6 +263,11 @@ std::string ToText(const client::StreamInfo& s) {
       lengths += (lengths.empty() ? "/" : ", /") + std::to_string(length);
     }
     table.Add({"prefixes", lengths});
+  }
+  if (!s.config.separator.empty()) {
+    table.Add({"prefixes", "up to " + std::to_string(s.config.depth) + " components between " +
+                               Printable(s.config.separator) +
+                               (s.config.root_last ? ", from the last one" : "")});
   }
   const client::SlidingConfig& sliding = s.config.sliding;
   if (sliding.any()) {

@@ -1,60 +1,175 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "server/query/answering.h"
 #include "summaries/hierarchical_view.h"
+#include "summaries/leveled_view.h"
+#include "summaries/sliding_hierarchical_view.h"
 
 namespace tidemark::server {
+namespace {
+
+using Address = std::uint32_t;  // of ipv4, the one type of addresses
+
+// An item may be forgotten between a view and the look-up of what stands above it; a new view then
+// no longer has it. More than a few times in a row means that something is wrong.
+constexpr int kViewAttempts = 8;
+
+template <class View>
+absl::Status CheckSupport(const View& view, double support, const Coverage& coverage) {
+  if (view.Serves(support)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat("support ", support, " is below what this stream can answer; expected at least ",
+             view.MinimumSupport(), " (its frequency epsilon is ", coverage.epsilon, ")"));
+}
+
+absl::Status CheckRows(std::size_t rows, double support) {
+  if (rows <= QueryEngine::kRowsMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(Concat(rows, " prefixes have a support of ", support,
+                                             "; an answer holds ", QueryEngine::kRowsMax,
+                                             ": ask for a larger support"));
+}
+
+/// Of a view of addresses.
+template <class View>
+absl::StatusOr<PrefixesAnswer> AnswerOf(const View& view, const Coverage& coverage,
+                                        double support) {
+  PrefixesAnswer answer{coverage, support, {}};
+  if (view.n() == 0) return answer;
+  if (absl::Status status = CheckSupport(view, support, coverage); !status.ok()) return status;
+  for (const HierarchyItem<Address>& item : view.HeavyHitters(support)) {
+    answer.rows.push_back({Ipv4{item.prefix}, view.levels().length(item.level), item.count_low,
+                           item.count_high, item.discounted_low, item.discounted_high});
+  }
+  if (absl::Status status = CheckRows(answer.rows.size(), support); !status.ok()) return status;
+  return answer;
+}
+
+absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, const Ask& ask,
+                                           const ViewRule<Address>& rule, double support) {
+  const StreamSettings& settings = stream.settings();
+  const bool weights = settings.payload == PayloadType::kWeight;
+  if (!ask.whole()) {
+    if (weights) {
+      return absl::UnimplementedError(
+          "weights are summed over the whole history alone: ask without last_values and last_time");
+    }
+    const absl::StatusOr<RecentView<Address>> recent = stream.Recent(ask.width, rule);
+    if (!recent.ok()) return recent.status();
+    return AnswerOf(SlidingHierarchicalView<Address>(*recent->blocks.hierarchy, recent->later),
+                    CoverageOf(*recent), support);
+  }
+  const absl::StatusOr<StreamView<Address>> view = stream.View(rule);
+  if (!view.ok()) return view.status();
+  const auto answer = [&](const HierarchicalView<Address>& prefixes) {
+    return AnswerOf(prefixes, {prefixes.n(), settings.frequency_epsilon}, support);
+  };
+  const std::span<const Address> open = view->open->keys();
+  if (!weights) return answer(HierarchicalView<Address>(view->summaries.hierarchy, open));
+  std::vector<std::uint64_t> sums{0};
+  if (view->open_payloads) {
+    std::partial_sum(view->open_payloads->begin(), view->open_payloads->end(),
+                     std::back_inserter(sums));
+  }
+  return answer(HierarchicalView<Address>(view->summaries.hierarchy, open, sums));
+}
+
+/// nullopt if the text of an item was forgotten since the view was taken.
+absl::StatusOr<std::optional<PrefixesAnswer>> OfTextView(const KeyedStream<std::uint64_t>& stream,
+                                                         const StreamView<std::uint64_t>& view,
+                                                         double support) {
+  using Counts = FrequencyView<std::uint64_t>;
+  std::span<const std::uint64_t> payloads;
+  if (view.open_payloads) payloads = *view.open_payloads;
+  const std::optional<LevelItems> items = stream.ItemsOfLevels(view.open->keys(), payloads);
+  if (!items) return std::nullopt;
+  const std::uint64_t open =
+      stream.settings().payload == PayloadType::kWeight
+          ? std::accumulate(payloads.begin(), payloads.end(), std::uint64_t{})
+          : view.open->size();
+  std::vector<Counts> levels;
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    levels.push_back(
+        Counts::OfItems(view.summaries.text_levels[i], (*items)[i], 0, std::nullopt, open));
+  }
+  PrefixesAnswer answer{{levels.front().n(), levels.front().epsilon()}, support, {}};
+  if (answer.coverage.n == 0) return answer;
+  if (absl::Status status = CheckSupport(levels.front(), support, answer.coverage); !status.ok()) {
+    return status;
+  }
+  bool forgotten = false;
+  const auto parent_of = [&](int, std::uint64_t id) -> std::uint64_t {
+    const std::optional<TextPlace> place = stream.ItemPlace(id);
+    forgotten |= !place;
+    return place ? place->parent : 0;
+  };
+  const auto found =
+      LeveledHeavyHitters<std::uint64_t>(std::span<const Counts>(levels), support, parent_of);
+  if (forgotten) return std::nullopt;
+  if (absl::Status status = CheckRows(found.size(), support); !status.ok()) return status;
+  std::vector<std::uint64_t> ids;
+  for (const auto& item : found) {
+    if (item.level > 0) ids.push_back(item.prefix);
+  }
+  std::optional<std::vector<std::string>> texts = stream.ItemTexts(ids);
+  if (!texts) return std::nullopt;
+  std::size_t next = 0, bytes = 0;
+  for (const auto& item : found) {
+    std::string text = item.level > 0 ? std::move((*texts)[next++]) : std::string();
+    bytes += text.size();
+    answer.rows.push_back({std::move(text), item.level, item.count_low, item.count_high,
+                           item.discounted_low, item.discounted_high});
+  }
+  if (bytes > QueryEngine::kAnswerBytesMax) {
+    return absl::ResourceExhaustedError(
+        Concat("the texts of ", found.size(), " prefixes take more than the ",
+               QueryEngine::kAnswerBytesMax, " bytes of one answer; ask for a larger support"));
+  }
+  return answer;
+}
+
+absl::StatusOr<PrefixesAnswer> OfTexts(const KeyedStream<std::uint64_t>& stream,
+                                       const ViewRule<std::uint64_t>& rule, double support) {
+  for (int attempt = 0; attempt < kViewAttempts; ++attempt) {
+    const absl::StatusOr<StreamView<std::uint64_t>> view = stream.View(rule);
+    if (!view.ok()) return view.status();
+    absl::StatusOr<std::optional<PrefixesAnswer>> answer = OfTextView(stream, *view, support);
+    if (!answer.ok()) return answer.status();
+    if (*answer) return **std::move(answer);
+  }
+  return absl::UnavailableError(Concat("the items of stream \"", Printable(stream.name()),
+                                       "\" change faster than they can be read; try again"));
+}
+
+}  // namespace
 
 absl::StatusOr<PrefixesAnswer> QueryEngine::HierarchicalHeavyHitters(std::string_view name,
                                                                      double support,
-                                                                     Deadline deadline) const {
-  using Key = std::uint32_t;  // of ipv4, the one type that has a hierarchy
+                                                                     const Ask& ask) const {
   if (!(support > 0 && support <= 1)) {
     return absl::InvalidArgumentError(Concat("support ", support, " is outside (0, 1]"));
   }
   const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);
   if (!stream.ok()) return stream.status();
   const StreamSettings& settings = (*stream)->settings();
-  if (settings.hierarchy.prefix_lengths.empty()) {
+  if (!settings.hierarchy.any()) {
     return absl::FailedPreconditionError(
         Concat("stream \"", Printable(name), "\" was created without a hierarchy"));
   }
-  const auto& keyed = static_cast<const KeyedStream<Key>&>(**stream);
-  const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
-  if (!view.ok()) return view.status();
-  const auto answer = [&](const HierarchicalView<Key>& prefixes) -> absl::StatusOr<PrefixesAnswer> {
-    PrefixesAnswer found{{prefixes.n(), settings.frequency_epsilon}, support, {}};
-    if (prefixes.n() == 0) return found;
-    if (!prefixes.Serves(support)) {
-      return absl::InvalidArgumentError(
-          Concat("support ", support, " is below what this stream can answer; expected at least ",
-                 prefixes.MinimumSupport(), " (its frequency epsilon is ",
-                 settings.frequency_epsilon, ")"));
-    }
-    for (const HierarchyItem<Key>& item : prefixes.HeavyHitters(support)) {
-      found.rows.push_back({Ipv4{item.prefix}, prefixes.levels().length(item.level), item.count_low,
-                            item.count_high, item.discounted_low, item.discounted_high});
-    }
-    if (found.rows.size() > kRowsMax) {
-      return absl::ResourceExhaustedError(Concat(found.rows.size(), " prefixes have a support of ",
-                                                 support, "; an answer holds ", kRowsMax,
-                                                 ": ask for a larger support"));
-    }
-    return found;
-  };
-  const std::span<const Key> open = view->open->keys();
-  if (settings.payload != PayloadType::kWeight) {
-    return answer(HierarchicalView<Key>(view->summaries.hierarchy, open));
+  if (settings.type != ValueType::kString) {
+    return OfAddresses(static_cast<const KeyedStream<Address>&>(**stream), ask,
+                       Rule<Address>(ask.deadline), support);
   }
-  std::vector<std::uint64_t> sums{0};
-  if (view->open_payloads) {
-    std::partial_sum(view->open_payloads->begin(), view->open_payloads->end(),
-                     std::back_inserter(sums));
+  if (!ask.whole()) {
+    return absl::UnimplementedError(
+        "prefixes of strings are counted over the whole history alone: ask without last_values and "
+        "last_time");
   }
-  return answer(HierarchicalView<Key>(view->summaries.hierarchy, open, sums));
+  return OfTexts(static_cast<const KeyedStream<std::uint64_t>&>(**stream),
+                 Rule<std::uint64_t>(ask.deadline), support);
 }
 
 }  // namespace tidemark::server

@@ -77,10 +77,10 @@ struct ItemsAnswer {
   std::vector<ItemRow> rows;
 };
 
-/// A prefix of addresses; see proto/tidemark/v1/query.proto.
+/// A prefix of addresses or of strings; see proto/tidemark/v1/query.proto.
 struct PrefixRow {
-  Ipv4 address;
-  int length = 0;
+  Value prefix;
+  int length = 0;  ///< bits, or components
   std::uint64_t count_low = 0, count_high = 0;
   std::uint64_t discounted_low = 0, discounted_high = 0;
 };
@@ -185,7 +185,7 @@ class QueryEngine {
   absl::StatusOr<ItemsAnswer> Counts(std::string_view stream, std::span<const Value> items,
                                      const Ask& ask, bool by_weight = false) const;
   absl::StatusOr<PrefixesAnswer> HierarchicalHeavyHitters(std::string_view stream, double support,
-                                                          Deadline deadline) const;
+                                                          const Ask& ask) const;
   absl::StatusOr<SumsAnswer> Sums(std::string_view stream, std::span<const PairRange> ranges,
                                   Deadline deadline) const;
   absl::StatusOr<CompareAnswer> Compare(std::string_view stream_a, const Ask& ask_a,

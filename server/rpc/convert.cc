@@ -180,9 +180,23 @@ absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
     settings.hierarchy.prefix_lengths.push_back(
         static_cast<int>(std::min<std::uint32_t>(length, std::numeric_limits<int>::max())));
   }
-  if (config.has_hierarchy() && config.hierarchy().prefix_lengths().empty()) {
+  const v1::HierarchyConfig& hierarchy = config.hierarchy();
+  if (!hierarchy.separator().empty()) {
+    if (hierarchy.separator().size() > 1) {
+      return absl::InvalidArgumentError(
+          "the separator of a hierarchy is one visible character of ASCII, such as . or /");
+    }
+    constexpr std::uint32_t kDefaultDepth = 8;
+    settings.hierarchy.separator = hierarchy.separator().front();
+    settings.hierarchy.depth = static_cast<int>(
+        std::min<std::uint32_t>(hierarchy.depth() == 0 ? kDefaultDepth : hierarchy.depth(),
+                                std::numeric_limits<int>::max()));
+    settings.hierarchy.root_last = hierarchy.root_last();
+  }
+  if (config.has_hierarchy() && !settings.hierarchy.any()) {
     return absl::InvalidArgumentError(
-        "a hierarchy has no prefix_lengths; expected ascending ones, such as 8, 16, 24, 32");
+        "a hierarchy has neither prefix_lengths nor a separator; expected, of addresses, ascending "
+        "lengths, such as 8, 16, 24, 32; of strings, a separator, such as . or /");
   }
   // 0 stands for the default; anything else, NaN too, is checked by the registry.
   if (config.quantile_epsilon() != 0) settings.quantile_epsilon = config.quantile_epsilon();
@@ -201,6 +215,12 @@ void ToProto(const StreamSettings& settings, v1::StreamConfig& config) {
   config.set_no_frequencies(!settings.frequencies);
   for (const int length : settings.hierarchy.prefix_lengths) {
     config.mutable_hierarchy()->add_prefix_lengths(static_cast<std::uint32_t>(length));
+  }
+  if (settings.hierarchy.depth > 0) {
+    v1::HierarchyConfig* hierarchy = config.mutable_hierarchy();
+    hierarchy->set_separator(std::string(1, settings.hierarchy.separator));
+    hierarchy->set_depth(static_cast<std::uint32_t>(settings.hierarchy.depth));
+    hierarchy->set_root_last(settings.hierarchy.root_last);
   }
   if (settings.sliding.any()) {
     v1::SlidingConfig* sliding = config.mutable_sliding();
@@ -279,13 +299,11 @@ void ToProto(const std::string& stream, const ItemsAnswer& answer, v1::CountsRes
 
 void ToProto(const std::string& stream, const PrefixesAnswer& answer,
              v1::HierarchicalHeavyHittersResponse& out) {
-  out.set_stream(stream);
-  out.set_n(answer.coverage.n);
-  out.set_epsilon(answer.coverage.epsilon);
+  SetCoverage(stream, answer, out);
   out.set_support(answer.support);
   for (const PrefixRow& row : answer.rows) {
     v1::PrefixCount* prefix = out.add_prefixes();
-    prefix->mutable_address()->set_ipv4(row.address.address);
+    *prefix->mutable_address() = ToProto(row.prefix);
     prefix->set_length(static_cast<std::uint32_t>(row.length));
     prefix->set_count_low(row.count_low);
     prefix->set_count_high(row.count_high);

@@ -133,9 +133,10 @@ absl::Status Answer(const QueryEngine& engine, const v1::CountsRequest& request,
 absl::Status Answer(const QueryEngine& engine, const v1::HierarchicalHeavyHittersRequest& request,
                     QueryEngine::Deadline deadline,
                     v1::HierarchicalHeavyHittersResponse& response) {
+  const absl::StatusOr<Ask> ask = AskOf(request.scope(), deadline);
+  if (!ask.ok()) return ask.status();
   return Fill(request.stream(),
-              engine.HierarchicalHeavyHitters(request.stream(), request.support(), deadline),
-              response);
+              engine.HierarchicalHeavyHitters(request.stream(), request.support(), *ask), response);
 }
 
 absl::Status Answer(const QueryEngine& engine, const v1::SumsRequest& request,
@@ -209,9 +210,9 @@ bool Moved(const v1::HeavyHittersResponse& before, const v1::HeavyHittersRespons
 bool Moved(const v1::HierarchicalHeavyHittersResponse& before,
            const v1::HierarchicalHeavyHittersResponse& now, double min_change) {
   const auto shares = [](const v1::HierarchicalHeavyHittersResponse& answer) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, double> found;
+    std::map<std::pair<std::string, std::uint32_t>, double> found;
     for (const v1::PrefixCount& prefix : answer.prefixes()) {
-      found[{prefix.address().ipv4(), prefix.length()}] =
+      found[{prefix.address().SerializeAsString(), prefix.length()}] =
           static_cast<double>(prefix.discounted_low()) / static_cast<double>(answer.n());
     }
     return found;

@@ -14,8 +14,9 @@ namespace {
 template <class Key>
 absl::StatusOr<StreamState> ReadState(const StreamSettings& settings,
                                       const v1::StreamSummary& summary) {
-  SummaryFrames frames{summary.n(),       summary.quantiles(), summary.frequencies(),
-                       summary.weights(), summary.hierarchy(), summary.sums()};
+  SummaryFrames frames{summary.n(),          summary.quantiles(), summary.frequencies(),
+                       summary.weights(),    summary.hierarchy(), summary.sums(),
+                       summary.text_levels()};
   try {
     KeyedState<Key> state{
         settings, StreamSummaries<Key>::FromFrames(settings.summaries(), frames), {}};
@@ -49,6 +50,7 @@ void WriteSummaryFile(const std::string& name, const StreamState& state, v1::Sum
         summary.set_weights(std::move(frames.weights));
         summary.set_hierarchy(std::move(frames.hierarchy));
         summary.set_sums(std::move(frames.sums));
+        summary.set_text_levels(std::move(frames.text_levels));
         for (const auto& [id, text] : held.items) {
           v1::ItemText* item = summary.add_items();
           item->set_id(id);

@@ -22,7 +22,11 @@ template <class Key>
 SlidingSummaries<Key>::SlidingSummaries(const SummaryOptions& options)
     : record_(OptionsOf(options.sliding)) {
   if (options.quantile_epsilon) quantiles_.emplace(record_.shared_rule());
-  if (options.frequency_epsilon) frequencies_.emplace(record_.shared_rule());
+  if (!options.frequency_epsilon) return;
+  frequencies_.emplace(record_.shared_rule());
+  if (!options.hierarchy.prefix_lengths.empty() && !options.weights) {
+    hierarchy_.emplace(record_.shared_rule(), PrefixLevels<Key>(options.hierarchy.prefix_lengths));
+  }
 }
 
 template <class Key>
@@ -33,6 +37,7 @@ void SlidingSummaries<Key>::AddBlock(std::shared_ptr<const Key[]> arrived,
   record_.AddBlock(std::move(arrived), batches);
   if (quantiles_) quantiles_->AddBlock(sorted, record_.expired());
   if (frequencies_) frequencies_->AddBlock(sorted, record_.expired());
+  if (hierarchy_) hierarchy_->AddBlock(sorted, record_.expired());
 }
 
 template <class Key>
@@ -56,6 +61,7 @@ SlidingView<Key> SlidingSummaries<Key>::View(const SlidingWidth& width, std::uin
                                  : record_.Within(width.time_us, width.now_us, later);
   if (quantiles_) view.quantiles = quantiles_->Cover(view.range, record_);
   if (frequencies_) view.frequencies = frequencies_->Cover(view.range, record_);
+  if (hierarchy_) view.hierarchy = hierarchy_->Cover(view.range, record_);
   return view;
 }
 
@@ -70,7 +76,7 @@ template <class Key>
 std::size_t SlidingSummaries<Key>::bytes() const {
   const std::lock_guard lock(mutex_);
   return record_.bytes() + (quantiles_ ? quantiles_->bytes() : 0) +
-         (frequencies_ ? frequencies_->bytes() : 0);
+         (frequencies_ ? frequencies_->bytes() : 0) + (hierarchy_ ? hierarchy_->bytes() : 0);
 }
 
 template <class Key>
@@ -79,6 +85,7 @@ std::string SlidingSummaries<Key>::Serialize() const {
   std::string bytes = record_.Serialize();
   if (quantiles_) bytes += quantiles_->Serialize();
   if (frequencies_) bytes += frequencies_->Serialize();
+  if (hierarchy_) bytes += hierarchy_->Serialize();
   return bytes;
 }
 

@@ -13,6 +13,7 @@
 
 #include "server/summarize/summary_options.h"
 #include "summaries/sliding_frequencies.h"
+#include "summaries/sliding_hierarchy.h"
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
 
@@ -33,6 +34,7 @@ struct SlidingView {
   SlidingRange range;
   std::optional<SlidingQuantileCover<Key>> quantiles;
   std::optional<SlidingFrequencyCover<Key>> frequencies;
+  std::optional<SlidingHierarchyCover<Key>> hierarchy;
 };
 
 /// Thread: one writer; every other method from any thread.
@@ -76,6 +78,7 @@ class SlidingSummaries {
   SlidingRecord<Key> record_;
   std::optional<SlidingQuantiles<Key>> quantiles_;
   std::optional<SlidingFrequencies<Key>> frequencies_;
+  std::optional<SlidingHierarchy<Key>> hierarchy_;  // of addresses without weights
 };
 
 extern template class SlidingSummaries<std::uint32_t>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -40,6 +41,13 @@ SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options) {
         HierarchicalFrequencySummary<Key>(*options.frequency_epsilon,
                                           PrefixLevels<Key>(options.hierarchy.prefix_lengths))
             .Snapshot();
+  }
+  if (options.frequency_epsilon && options.hierarchy.depth > 0) {
+    static const auto kNoTexts = std::make_shared<const FrequencyEntries<std::uint64_t>>();
+    FrequencySnapshot<std::uint64_t> level;
+    level.epsilon = *options.frequency_epsilon;
+    level.entries = kNoTexts;
+    snapshot.text_levels.assign(static_cast<std::size_t>(options.hierarchy.depth), level);
   }
   if (options.sums) {
     snapshot.sums = CorrelatedSums<Key>(*options.quantile_epsilon, SumType::kFloat64).Snapshot();
@@ -82,12 +90,18 @@ StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options) : options_(
       hierarchy_.emplace(epsilon, PrefixLevels<Key>(options.hierarchy.prefix_lengths));
     }
   }
+  if (options.frequency_epsilon && options.hierarchy.depth > 0) {
+    text_levels_.emplace(std::vector<FrequencySummary<std::uint64_t>>(
+        static_cast<std::size_t>(options.hierarchy.depth),
+        FrequencySummary<std::uint64_t>(*options.frequency_epsilon)));
+  }
   if (options.sums) sums_.emplace(*options.quantile_epsilon, SumType::kFloat64);
 }
 
 template <class Key>
 void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
-                                     std::span<const std::uint64_t> payloads) {
+                                     std::span<const std::uint64_t> payloads,
+                                     const LevelItems& level_items) {
   if (quantiles_) quantiles_->AddWindow(sorted);
   if (frequencies_) frequencies_->AddWindow(sorted);
   std::vector<KeyWeight<Key>> items;
@@ -101,6 +115,12 @@ void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
     } else {
       hierarchy_->AddWindow(sorted);
     }
+  }
+  if (text_levels_) {
+    const std::uint64_t window =
+        options_.weights ? std::accumulate(payloads.begin(), payloads.end(), std::uint64_t{0})
+                         : sorted.size();
+    text_levels_->AddItems(window, level_items);
   }
   if (sums_) sums_->template AddWindow<double>(sorted, YOf(payloads));
   count_ += sorted.size();
@@ -125,6 +145,13 @@ SummarySnapshot<Key> StreamSummaries<Key>::Snapshot() const {
     snapshot.frequency_bytes += hierarchy_->bytes();
     snapshot.exact = snapshot.exact && hierarchy_->exact();
   }
+  if (text_levels_) {
+    for (std::size_t i = 0; i < text_levels_->size(); ++i) {
+      snapshot.text_levels[i] = (*text_levels_)[i].Snapshot();
+      snapshot.exact = snapshot.exact && (*text_levels_)[i].exact();
+    }
+    snapshot.frequency_bytes += text_levels_->bytes();
+  }
   if (quantiles_) {
     snapshot.quantiles = quantiles_->Snapshot();
     snapshot.quantile_bytes = quantiles_->bytes();
@@ -140,7 +167,12 @@ SummarySnapshot<Key> StreamSummaries<Key>::Snapshot() const {
 
 template <class Key>
 void StreamSummaries<Key>::AddSorted(std::span<const Key> sorted,
-                                     std::span<const std::uint64_t> payloads) {
+                                     std::span<const std::uint64_t> payloads,
+                                     const LevelItems& level_items) {
+  if (text_levels_ && !sorted.empty()) {  // strings: windows of any number
+    AddWindow(sorted, payloads, level_items);
+    return;
+  }
   // The histogram takes windows of a power of two keys.
   while (!sorted.empty()) {
     const std::size_t size = std::bit_floor(sorted.size());
@@ -162,6 +194,7 @@ void StreamSummaries<Key>::Merge(const StreamSummaries& other) {
   merge(frequencies_, other.frequencies_);
   merge(weights_, other.weights_);
   merge(hierarchy_, other.hierarchy_);
+  merge(text_levels_, other.text_levels_);
   merge(sums_, other.sums_);
   count_ += other.count_;
 }
@@ -208,6 +241,18 @@ void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
     if (!weights_) {
       check_count(hierarchy_->count(), "a hierarchy");
     } else if (hierarchy_->count() != weight()) {
+      throw std::invalid_argument("a hierarchy of another total weight than the weights");
+    }
+  }
+  if (text_levels_) {
+    check(text_levels_->size() == wanted.text_levels_->size(), "a hierarchy of other levels");
+    for (std::size_t i = 0; i < text_levels_->size(); ++i) {
+      check((*text_levels_)[i].epsilon() == (*wanted.text_levels_)[i].epsilon(),
+            "a hierarchy of another epsilon");
+    }
+    if (!weights_) {
+      check_count(text_levels_->count(), "a hierarchy");
+    } else if (text_levels_->count() != weight()) {
       throw std::invalid_argument("a hierarchy of another total weight than the weights");
     }
   }

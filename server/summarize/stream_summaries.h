@@ -13,10 +13,14 @@
 #include "summaries/correlated_sums.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/hierarchical_frequency.h"
+#include "summaries/leveled_summary.h"
 #include "summaries/quantile_form.h"
 #include "summaries/weighted_frequency.h"
 
 namespace tidemark::server {
+
+/// The items of each level of a hierarchy of strings.
+using LevelItems = std::vector<std::vector<KeyWeight<std::uint64_t>>>;
 
 /// A state of the summaries that no longer changes. Copying it copies a few shared pointers.
 template <class Key>
@@ -25,8 +29,10 @@ struct SummarySnapshot {
   FrequencySnapshot<Key> frequencies;   ///< empty where the stream keeps none
   FrequencySnapshot<Key> weights;       ///< as above
   HierarchicalSnapshot<Key> hierarchy;  ///< null pointers where the stream keeps none
-  CorrelatedSnapshot<Key> sums;         ///< a null pointer where the stream keeps none
-  std::uint64_t count = 0;              ///< values summarized
+  /// Of strings with a hierarchy: of level l in element l - 1. Empty where the stream keeps none.
+  std::vector<FrequencySnapshot<std::uint64_t>> text_levels;
+  CorrelatedSnapshot<Key> sums;  ///< a null pointer where the stream keeps none
+  std::uint64_t count = 0;       ///< values summarized
   std::size_t quantile_bytes = 0;
   std::size_t frequency_bytes = 0;  ///< of weights and hierarchy, too
   std::size_t sum_bytes = 0;
@@ -40,7 +46,7 @@ SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options);
 /// The bytes of each summary in a frame of its own (byte_io.h); empty where there is none.
 struct SummaryFrames {
   std::uint64_t count = 0;  ///< values summarized
-  std::string quantiles, frequencies, weights, hierarchy, sums;
+  std::string quantiles, frequencies, weights, hierarchy, sums, text_levels;
 };
 
 /// Thread: one at a time; the stream sees to that. A snapshot may be read by any thread while the
@@ -51,10 +57,13 @@ class StreamSummaries {
   explicit StreamSummaries(const SummaryOptions& options);
 
   /// A sorted window of a power of two keys (of strings: of any number). `payloads`: one for each
-  /// key where the options say so, else none.
-  void AddWindow(std::span<const Key> sorted, std::span<const std::uint64_t> payloads);
+  /// key where the options say so, else none. `level_items`: of strings with a hierarchy, as
+  /// TextItems gives them (summaries/hierarchy.h).
+  void AddWindow(std::span<const Key> sorted, std::span<const std::uint64_t> payloads,
+                 const LevelItems& level_items = {});
   /// Keys in ascending order, as many as there are, in windows that the summaries take.
-  void AddSorted(std::span<const Key> sorted, std::span<const std::uint64_t> payloads);
+  void AddSorted(std::span<const Key> sorted, std::span<const std::uint64_t> payloads,
+                 const LevelItems& level_items = {});
   SummarySnapshot<Key> Snapshot() const;
 
   /// Takes in all that `other` holds. The guarantees then hold for the union.
@@ -80,6 +89,7 @@ class StreamSummaries {
     visit("weights", self.weights_, &SummaryFrames::weights);
     visit("hierarchy", self.hierarchy_, &SummaryFrames::hierarchy);
     visit("sums", self.sums_, &SummaryFrames::sums);
+    visit("prefixes of strings", self.text_levels_, &SummaryFrames::text_levels);
   }
   void CheckFrames(const StreamSummaries& wanted) const;
 
@@ -88,6 +98,7 @@ class StreamSummaries {
   std::optional<FrequencySummary<Key>> frequencies_;
   std::optional<WeightedFrequencySummary<Key>> weights_;
   std::optional<HierarchicalFrequencySummary<Key>> hierarchy_;
+  std::optional<LeveledSummary<std::uint64_t, FrequencySummary<std::uint64_t>>> text_levels_;
   std::optional<CorrelatedSums<Key>> sums_;
   std::uint64_t count_ = 0;
 };

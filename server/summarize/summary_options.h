@@ -25,9 +25,14 @@ struct SlidingSettings {
   friend bool operator==(const SlidingSettings&, const SlidingSettings&) = default;
 };
 
-/// Which prefixes of an address are counted: their lengths in bits, ascending; empty: none.
+/// Which prefixes are counted.
 struct HierarchySettings {
-  std::vector<int> prefix_lengths;
+  std::vector<int> prefix_lengths;  ///< of addresses: in bits, ascending; empty: none
+  int depth = 0;                    ///< of strings: up to so many components; 0: none
+  char separator = '.';             ///< between them
+  bool root_last = false;           ///< the last one stands for the most
+
+  bool any() const { return !prefix_lengths.empty() || depth > 0; }
   friend bool operator==(const HierarchySettings&, const HierarchySettings&) = default;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace tidemark::server {
 namespace {
 
@@ -36,6 +38,40 @@ std::uint64_t Dictionary::Intern(std::string_view text, std::uint64_t window) {
   }
 }
 
+std::uint64_t Dictionary::InternBelow(const TextLevels& levels, std::string_view text,
+                                      std::uint64_t window) {
+  const std::uint64_t id = Intern(text, window);
+  if (places_.contains(id)) return id;
+  TextPlace place;  // of everything
+  for (const std::string_view prefix : levels.Prefixes(text)) {
+    const std::uint64_t at = prefix.size() == text.size() ? id : Intern(prefix, window);
+    place.level += 1;
+    places_.try_emplace(at, place);
+    place.parent = at;
+  }
+  place.level += 1;  // of a text with more components than there are levels
+  if (text.empty()) place.level = 0;
+  places_.try_emplace(id, place);
+  return id;
+}
+
+void Dictionary::AddAncestors(std::uint64_t first_live_window,
+                              std::vector<std::uint64_t>& ids) const {
+  absl::flat_hash_set<std::uint64_t> above;
+  const auto climb = [&](std::uint64_t id) {
+    for (const TextPlace* place = Place(id); place != nullptr && place->level > 1;) {
+      const std::uint64_t parent = place->parent;
+      if (!above.insert(parent).second) return;
+      place = Place(parent);
+    }
+  };
+  for (const std::uint64_t id : ids) climb(id);
+  for (const auto& [id, entry] : entries_) {
+    if (entry.last_window >= first_live_window) climb(id);
+  }
+  ids.insert(ids.end(), above.begin(), above.end());
+}
+
 std::optional<std::uint64_t> Dictionary::Find(std::string_view text) const {
   std::uint64_t id = XXH3_64bits(text.data(), text.size());
   while (true) {
@@ -51,7 +87,9 @@ const std::string* Dictionary::Text(std::uint64_t id) const {
   return at == entries_.end() ? nullptr : &at->second.text;
 }
 
-std::size_t Dictionary::bytes() const { return entries_.capacity() * kPlaceBytes + text_bytes_; }
+std::size_t Dictionary::bytes() const {
+  return entries_.capacity() * kPlaceBytes + text_bytes_ + places_.capacity() * kLevelBytes;
+}
 
 std::size_t Dictionary::EntryBytes(std::string_view text) {
   // libstdc++ gives a text that outgrows the object at least twice the object's room.

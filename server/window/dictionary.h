@@ -8,7 +8,8 @@
 // on its way holds are forgotten. Lossy counting allows that: an item outside the summary starts
 // anew, its missed occurrences covered by the summary's bound. So the dictionary holds at most the
 // summary's entries and the distinct items of the windows under way, and as much again until the
-// next look for what may be forgotten. All dictionaries together: text_budget.h.
+// next look for what may be forgotten. Of a hierarchy it holds what stands above those, too. All
+// dictionaries together: text_budget.h.
 #ifndef TIDEMARK_SERVER_WINDOW_DICTIONARY_H_
 #define TIDEMARK_SERVER_WINDOW_DICTIONARY_H_
 
@@ -18,8 +19,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "summaries/hierarchy.h"
 
 namespace tidemark::server {
 
@@ -28,6 +31,17 @@ class Dictionary {
  public:
   /// The id of `text`, which the window number `window` is about to hold.
   std::uint64_t Intern(std::string_view text, std::uint64_t window);
+  /// The same for strings with a hierarchy: knows what stands above `text`, too.
+  std::uint64_t InternBelow(const TextLevels& levels, std::string_view text, std::uint64_t window);
+  /// Where a text stands that came by InternBelow, or above one that did; nullptr for any other id.
+  const TextPlace* Place(std::uint64_t id) const {
+    const auto at = places_.find(id);
+    return at == places_.end() ? nullptr : &at->second;
+  }
+  /// Adds to `ids` what stands above them, and above what a window from `first_live_window` on
+  /// holds.
+  void AddAncestors(std::uint64_t first_live_window, std::vector<std::uint64_t>& ids) const;
+
   /// The id of `text` if it is known.
   std::optional<std::uint64_t> Find(std::string_view text) const;
   /// The text of a known id; nullptr otherwise.
@@ -42,12 +56,18 @@ class Dictionary {
       const Entry& entry = item.second;
       const bool gone =
           entry.last_window < first_live_window && !entry.probed_past && !keep(item.first);
-      if (gone) text_bytes_ -= HeapBytes(entry.text);
+      if (gone) {
+        text_bytes_ -= HeapBytes(entry.text);
+        places_.erase(item.first);
+      }
       return gone;
     });
     // A table keeps its places when its entries go. Far below its size it is made anew: a stream
     // that was busy once must not hold them for ever.
-    if (entries_.capacity() > kSpareFactor * entries_.size()) entries_.rehash(0);
+    if (entries_.capacity() > kSpareFactor * entries_.size()) {
+      entries_.rehash(0);
+      places_.rehash(0);
+    }
     return before - entries_.size();
   }
 
@@ -55,9 +75,13 @@ class Dictionary {
   /// Bytes held, the hash table included.
   std::size_t bytes() const;
   /// Of them, those of the entries: without the table's free places.
-  std::size_t content_bytes() const { return entries_.size() * kPlaceBytes + text_bytes_; }
+  std::size_t content_bytes() const {
+    return entries_.size() * kPlaceBytes + text_bytes_ + places_.size() * kLevelBytes;
+  }
   /// What a new entry for `text` adds to content_bytes(), at most.
   static std::size_t EntryBytes(std::string_view text);
+  /// And of a hierarchy.
+  static constexpr std::size_t kLevelBytes = sizeof(std::pair<std::uint64_t, TextPlace>) + 1;
 
  private:
   struct Entry {
@@ -74,6 +98,7 @@ class Dictionary {
   static std::size_t HeapBytes(const std::string& text);
 
   absl::flat_hash_map<std::uint64_t, Entry> entries_;
+  absl::flat_hash_map<std::uint64_t, TextPlace> places_;  // of a hierarchy: of every entry
   std::size_t text_bytes_ = 0;
 };
 

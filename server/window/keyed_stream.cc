@@ -6,6 +6,16 @@
 #include <utility>
 
 namespace tidemark::server {
+namespace {
+
+std::optional<TextLevels> LevelsOf(const StreamSettings& settings) {
+  const HierarchySettings& hierarchy = settings.hierarchy;
+  if (settings.type != ValueType::kString || hierarchy.depth == 0) return std::nullopt;
+  return TextLevels(hierarchy.separator, hierarchy.depth,
+                    hierarchy.root_last ? TextRoot::kLast : TextRoot::kFirst);
+}
+
+}  // namespace
 
 template <class Key>
 KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamContext& context)
@@ -14,6 +24,7 @@ KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamC
                    ? std::make_unique<SlidingSummaries<Key>>(settings.summaries())
                    : nullptr),
       capacity_(Limits()),
+      text_levels_(LevelsOf(settings)),
       published_(EmptySnapshot<Key>(settings.summaries())) {
   assert(WideKeys(settings.type) == (sizeof(Key) == 8));
   if (settings.type == ValueType::kString) dictionary_ = std::make_unique<Dictionary>();
@@ -65,7 +76,9 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     if (!summaries_) {
       summaries_ = std::make_unique<StreamSummaries<Key>>(settings_.summaries());
     }
-    summaries_->AddWindow(keys.keys(), payloads);
+    LevelItems level_items;
+    if (text_levels_) level_items = ItemsOfLevels(keys.keys(), payloads).value();
+    summaries_->AddWindow(keys.keys(), payloads, level_items);
     if (sliding_) sliding_->AddBlock(std::move(came), batches, keys.keys());
     SummarySnapshot<Key> snapshot = summaries_->Snapshot();
     if (context_.merged) context_.merged(std::chrono::steady_clock::now() - start);
@@ -82,7 +95,7 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     pending_bytes_ -= bytes;
     if (dictionary_) {
       // Amortised: scanned only when at least half of it may be forgotten.
-      const std::size_t held = ItemsKept() + pending_keys_ + open_.size() + size;
+      const std::size_t held = ItemsKept() + (pending_keys_ + open_.size() + size) * KeysOfValue();
       if (dictionary_->size() > 2 * held) ForgetItems();
     }
     window_published_.notify_all();

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "server/summarize/sliding_summaries.h"
 #include "server/summarize/stream_summaries.h"
@@ -23,6 +24,7 @@
 #include "server/window/key_buffer.h"
 #include "server/window/stream.h"
 #include "server/window/stream_state.h"
+#include "summaries/hierarchy.h"
 
 namespace tidemark::server {
 
@@ -63,6 +65,9 @@ struct ViewRule {
   std::function<void(std::span<Key>)> sort;
   std::function<void(std::span<Key>, std::span<std::uint64_t>)> sort_pairs;
 };
+
+/// Where items of a hierarchy of strings stand, by id.
+using TextPlaces = absl::flat_hash_map<std::uint64_t, TextPlace>;
 
 /// A stream whose keys are 32 or 64 bits wide.
 template <class Key>
@@ -105,6 +110,13 @@ class KeyedStream final : public Stream {
   /// not those of its items. The stream is then of no use.
   absl::Status Restore(KeyedState<Key> state);
 
+  /// Of a stream of strings with a hierarchy: the items of each level of a sorted window, or of a
+  /// view's open one; nullopt if the text of one was forgotten since (take a new view then).
+  std::optional<LevelItems> ItemsOfLevels(std::span<const Key> sorted,
+                                          std::span<const std::uint64_t> payloads) const;
+  /// What stands right above an item of such a stream; nullopt as above.
+  std::optional<TextPlace> ItemPlace(std::uint64_t id) const;
+
   /// Strings: the id of an item, unless it is unknown (then it is in no summary and no window).
   std::optional<std::uint64_t> FindItem(std::string_view text) const;
   /// The texts behind ids of a view; nullopt if one was forgotten since (take a new view then).
@@ -124,9 +136,17 @@ class KeyedStream final : public Stream {
   };
 
   CapacityLimits Limits() const;
+  /// What a value of a hierarchy may add to the dictionary: itself, and all above it.
+  std::size_t KeysOfValue() const { return text_levels_ ? text_levels_->size() : 1; }
   AppendResult AppendValues(std::span<const std::byte> values, std::span<const std::byte> payloads,
                             RecordedTime time, std::vector<Window>& full);
+  LevelItems ItemsOfLevels(std::span<const Key> sorted, std::span<const std::uint64_t> payloads,
+                           const TextPlaces& places) const;
   // All below: mutex_ held.
+  /// False if the item or what stands above it is unknown.
+  bool AddPlaces(std::uint64_t id, TextPlaces& places) const;
+  /// Of strings with a hierarchy: the prefixes of items, without the items themselves.
+  std::vector<std::string_view> PrefixesOf(std::span<const std::string_view> items) const;
   void BeginBatch(RecordedTime time, std::vector<Window>& full);
   void MakeRoom(std::size_t wanted, RecordedTime time);
   void CloseWindow(RecordedTime time, std::vector<Window>& full);
@@ -136,6 +156,10 @@ class KeyedStream final : public Stream {
   void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
   absl::Status CountWeights(std::span<const std::byte> payloads);
   absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
+  /// Its id, which the open window is about to hold.
+  std::uint64_t InternItem(std::string_view item);
+  /// What a new item adds to the dictionary, at most.
+  std::size_t EntryBytes(std::string_view item) const;
   void ForgetItems();
   /// Entries of the summaries whose texts must be kept.
   std::size_t ItemsKept() const;
@@ -152,12 +176,13 @@ class KeyedStream final : public Stream {
   std::vector<TimedCount> open_batches_;      // sliding: when they came
   std::uint64_t next_number_ = 0;
   std::uint64_t refused_ = 0;
-  std::uint64_t weight_ = 0;                // of all values, of a stream with weights
-  bool active_ = false;                     // a batch came since the last TrimStorage
-  std::unique_ptr<Dictionary> dictionary_;  // strings only
-  std::size_t open_text_bytes_ = 0;         // of the open window's items
-  std::size_t open_new_bytes_ = 0;          // that they added to the dictionary
-  std::size_t counted_bytes_ = 0;           // of the dictionary, in context_.text
+  std::uint64_t weight_ = 0;                     // of all values, of a stream with weights
+  bool active_ = false;                          // a batch came since the last TrimStorage
+  std::unique_ptr<Dictionary> dictionary_;       // strings only
+  const std::optional<TextLevels> text_levels_;  // of those with a hierarchy
+  std::size_t open_text_bytes_ = 0;              // of the open window's items
+  std::size_t open_new_bytes_ = 0;               // that they added to the dictionary
+  std::size_t counted_bytes_ = 0;                // of the dictionary, in context_.text
   // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
   // agree. Guarded by mutex_.
   mutable std::shared_ptr<const KeyBuffer<Key>> sorted_open_;

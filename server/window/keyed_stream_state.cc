@@ -14,6 +14,7 @@ absl::StatusOr<KeyedState<Key>> KeyedStream<Key>::State(const ViewRule<Key>& rul
   KeyedState<Key> state{settings, StreamSummaries<Key>(settings.summaries()), {}};
   std::vector<Key> open;
   std::vector<std::uint64_t> payloads;
+  TextPlaces places;  // of the open window
   {
     std::unique_lock lock(mutex_);
     const std::uint64_t number = next_number_;
@@ -36,6 +37,10 @@ absl::StatusOr<KeyedState<Key>> KeyedStream<Key>::State(const ViewRule<Key>& rul
     if (dictionary_) {
       std::vector<Key> ids = NamedKeys(state.summaries);
       ids.insert(ids.end(), open.begin(), open.end());
+      if (text_levels_) {
+        for (const Key id : open) AddPlaces(id, places);
+        for (const auto& [id, place] : places) ids.push_back(static_cast<Key>(id));
+      }
       std::sort(ids.begin(), ids.end());
       ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
       for (const Key id : ids) state.items.emplace_back(id, *dictionary_->Text(id));
@@ -46,7 +51,8 @@ absl::StatusOr<KeyedState<Key>> KeyedStream<Key>::State(const ViewRule<Key>& rul
   } else {
     rule.sort_pairs(open, payloads);
   }
-  state.summaries.AddSorted(open, payloads);
+  state.summaries.AddSorted(open, payloads,
+                            text_levels_ ? ItemsOfLevels(open, payloads, places) : LevelItems());
   KeepNamedItems(state);
   return state;
 }
@@ -56,7 +62,11 @@ absl::Status KeyedStream<Key>::Restore(KeyedState<Key> state) {
   const std::lock_guard lock(mutex_);
   if (dictionary_) {
     std::size_t needed = 0;
-    for (const auto& [id, text] : state.items) needed += Dictionary::EntryBytes(text);
+    for (const auto& [id, text] : state.items) {
+      const std::string_view item = text;
+      needed += EntryBytes(item);
+      for (const std::string_view prefix : PrefixesOf({&item, 1})) needed += EntryBytes(prefix);
+    }
     if (!context_.text.TryTake(needed)) {
       return WithRefusal(absl::ResourceExhaustedError(Concat(
                              "the stream's items need ", needed, " bytes; the string streams hold ",
@@ -67,7 +77,7 @@ absl::Status KeyedStream<Key>::Restore(KeyedState<Key> state) {
     std::vector<Key> ids;
     for (const auto& [id, text] : state.items) {
       absl::Status status = CheckItem(text, context_.item_bytes_max);
-      if (status.ok() && dictionary_->Intern(text, 0) != id) {
+      if (status.ok() && InternItem(text) != id) {
         status = absl::InvalidArgumentError(
             Concat("item \"", Printable(text), "\" has not the id that the summaries know it by"));
       }

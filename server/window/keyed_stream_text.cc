@@ -13,13 +13,37 @@ namespace tidemark::server {
 // that are known or come several times, would keep room from the other streams' batches.
 constexpr std::size_t kTextShareUnseen = 64;
 
+template <class Key>
+std::uint64_t KeyedStream<Key>::InternItem(std::string_view item) {
+  return text_levels_ ? dictionary_->InternBelow(*text_levels_, item, next_number_)
+                      : dictionary_->Intern(item, next_number_);
+}
+
+template <class Key>
+std::vector<std::string_view> KeyedStream<Key>::PrefixesOf(
+    std::span<const std::string_view> items) const {
+  std::vector<std::string_view> prefixes;
+  if (!text_levels_) return prefixes;
+  for (const std::string_view item : items) {
+    for (const std::string_view prefix : text_levels_->Prefixes(item)) {
+      if (prefix.size() < item.size()) prefixes.push_back(prefix);
+    }
+  }
+  return prefixes;
+}
+
+template <class Key>
+std::size_t KeyedStream<Key>::EntryBytes(std::string_view item) const {
+  return Dictionary::EntryBytes(item) + (text_levels_ ? Dictionary::kLevelBytes : 0);
+}
+
 // Takes room for the items' text from the budget of all streams: how much was taken. `most` is what
 // they need if all of them are new and different. Without enough room for that, they are looked up.
 template <class Key>
 absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::string_view> items,
                                                        std::size_t most) {
   if (most <= context_.text.limit() / kTextShareUnseen && context_.text.TryTake(most)) return most;
-  const auto needed_now = [&] {
+  const auto needed_now = [&] {  // of a hierarchy, `items` has what stands above them, too
     std::vector<std::string_view> fresh;
     for (const std::string_view item : items) {
       if (!dictionary_->Find(item)) fresh.push_back(item);
@@ -27,7 +51,7 @@ absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::stri
     std::sort(fresh.begin(), fresh.end());
     fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
     std::size_t bytes = 0;
-    for (const std::string_view item : fresh) bytes += Dictionary::EntryBytes(item);
+    for (const std::string_view item : fresh) bytes += EntryBytes(item);
     return bytes;
   };
   std::size_t needed = needed_now();
@@ -44,8 +68,10 @@ absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::stri
 
 template <class Key>
 std::size_t KeyedStream<Key>::ItemsKept() const {
-  return published_.frequencies.entries->size() + published_.weights.entries->size() +
-         (sliding_ ? sliding_->keys_kept() : 0);
+  std::size_t kept = published_.frequencies.entries->size() + published_.weights.entries->size() +
+                     (sliding_ ? sliding_->keys_kept() : 0);
+  for (const auto& level : published_.text_levels) kept += level.entries->size();
+  return kept;
 }
 
 // Forgets what neither a summary nor a window holds, if there may be any such item.
@@ -53,15 +79,17 @@ template <class Key>
 void KeyedStream<Key>::ForgetItems() {
   const std::size_t kept = ItemsKept();
   if (dictionary_->size() <= kept + pending_keys_ + open_.size()) return;
-  std::vector<Key> ids;
+  std::vector<std::uint64_t> ids;
   ids.reserve(kept);
-  const auto keep = [&](Key id) { ids.push_back(id); };
+  const auto keep = [&](std::uint64_t id) { ids.push_back(id); };
   published_.frequencies.ForEachKey(keep);
   published_.weights.ForEachKey(keep);
+  for (const auto& level : published_.text_levels) level.ForEachKey(keep);
   if (sliding_) sliding_->ForEachKey(keep);
+  if (text_levels_) dictionary_->AddAncestors(published_windows_, ids);
   std::sort(ids.begin(), ids.end());
   dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
-    return std::binary_search(ids.begin(), ids.end(), static_cast<Key>(id));
+    return std::binary_search(ids.begin(), ids.end(), id);
   });
   CountDictionary(0);
 }
@@ -87,8 +115,11 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
       for (const std::string_view item : values) {
         result.status = CheckItem(item, context_.item_bytes_max);
         if (!result.status.ok()) return result;
-        most += Dictionary::EntryBytes(item);
+        most += EntryBytes(item);
       }
+      std::vector<std::string_view> with_prefixes = PrefixesOf(values);
+      for (const std::string_view prefix : with_prefixes) most += EntryBytes(prefix);
+      if (text_levels_) with_prefixes.insert(with_prefixes.end(), values.begin(), values.end());
       const std::lock_guard lock(mutex_);
       if (deleted_) {
         result.status = DeletedStatus();
@@ -97,7 +128,8 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
       result.status = CountWeights(payloads);
       if (!result.status.ok()) return result;
       // Before anything else, so that a refused batch leaves no trace in windows or summaries.
-      const absl::StatusOr<std::size_t> taken = TakeText(values, most);
+      const absl::StatusOr<std::size_t> taken =
+          TakeText(text_levels_ ? std::span<const std::string_view>(with_prefixes) : values, most);
       if (!taken.ok()) {
         result.status = taken.status();
         return result;
@@ -107,7 +139,7 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         // One by one: the id belongs to the window that takes it.
         const std::string_view item = values[i];
         const std::size_t before = dictionary_->content_bytes();
-        const Key id = dictionary_->Intern(item, next_number_);
+        const Key id = static_cast<Key>(InternItem(item));
         open_text_bytes_ += item.size();
         open_new_bytes_ += dictionary_->content_bytes() - before;
         if (!payloads.empty()) {
@@ -151,6 +183,14 @@ std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(
   return texts;
 }
 
+template std::uint64_t KeyedStream<std::uint32_t>::InternItem(std::string_view);
+template std::uint64_t KeyedStream<std::uint64_t>::InternItem(std::string_view);
+template std::vector<std::string_view> KeyedStream<std::uint32_t>::PrefixesOf(
+    std::span<const std::string_view>) const;
+template std::vector<std::string_view> KeyedStream<std::uint64_t>::PrefixesOf(
+    std::span<const std::string_view>) const;
+template std::size_t KeyedStream<std::uint32_t>::EntryBytes(std::string_view) const;
+template std::size_t KeyedStream<std::uint64_t>::EntryBytes(std::string_view) const;
 template void KeyedStream<std::uint32_t>::CountDictionary(std::size_t);
 template void KeyedStream<std::uint64_t>::CountDictionary(std::size_t);
 template absl::StatusOr<std::size_t> KeyedStream<std::uint32_t>::TakeText(

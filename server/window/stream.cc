@@ -31,6 +31,11 @@ std::string Describe(const StreamSettings& settings) {
   text += settings.frequencies ? Concat("frequency epsilon ", settings.frequency_epsilon)
                                : std::string("no frequencies");
   for (const int length : settings.hierarchy.prefix_lengths) text += Concat(", /", length);
+  if (settings.hierarchy.depth > 0) {
+    text += Concat(", prefixes of up to ", settings.hierarchy.depth, " components between '",
+                   std::string(1, settings.hierarchy.separator), "'",
+                   settings.hierarchy.root_last ? ", from the last one" : "");
+  }
   if (settings.sliding.any()) {
     text += Concat(", sliding over up to ", settings.sliding.values_max, " values and ",
                    settings.sliding.time_max_us, " us, epsilon ", settings.sliding.epsilon);

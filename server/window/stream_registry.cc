@@ -9,6 +9,7 @@
 #include "server/window/concat.h"
 #include "server/window/keyed_stream.h"
 #include "server/window/text_rules.h"
+#include "summaries/hierarchy.h"
 
 namespace tidemark::server {
 namespace {
@@ -48,6 +49,22 @@ absl::Status CheckSettings(const StreamSettings& settings) {
     if (!settings.frequencies) {
       return absl::InvalidArgumentError(
           "strings have counts and nothing else; expected frequencies");
+    }
+  }
+  if (settings.hierarchy.depth != 0) {
+    if (settings.type != ValueType::kString) {
+      return absl::InvalidArgumentError(
+          "components between separators are those of strings; expected type string");
+    }
+    const char separator = settings.hierarchy.separator;
+    if (separator <= ' ' || separator > '~') {
+      return absl::InvalidArgumentError(
+          "the separator of a hierarchy is one visible character of ASCII, such as . or /");
+    }
+    if (settings.hierarchy.depth < 0 || settings.hierarchy.depth > TextLevels::kMaxDepth) {
+      return absl::InvalidArgumentError(Concat("a hierarchy of ", settings.hierarchy.depth,
+                                               " components is out of range; expected 1 to ",
+                                               TextLevels::kMaxDepth));
     }
   }
   const std::vector<int>& lengths = settings.hierarchy.prefix_lengths;

@@ -49,6 +49,9 @@ std::vector<Key> NamedKeys(const StreamSummaries<Key>& summaries) {
   const SummarySnapshot<Key> snapshot = summaries.Snapshot();
   snapshot.frequencies.ForEachKey(add);
   snapshot.weights.ForEachKey(add);
+  for (const auto& level : snapshot.text_levels) {
+    level.ForEachKey([&](std::uint64_t key) { add(static_cast<Key>(key)); });
+  }
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace tidemark::server {
 namespace {
@@ -32,6 +34,45 @@ TEST(Dictionary, ForgetsWhatNeitherSummaryNorWindowHolds) {
   EXPECT_NE(dictionary.Text(kept_item), nullptr);
   EXPECT_NE(dictionary.Text(live_item), nullptr);
   EXPECT_EQ(dictionary.Intern("old", 2), old_item) << "an id depends on the text alone";
+}
+
+TEST(Dictionary, KnowsWhatStandsAboveAnItem) {
+  Dictionary dictionary;
+  const TextLevels levels('/', 2);
+  const std::uint64_t deep = dictionary.InternBelow(levels, "/a/b/c", 0);
+  const std::uint64_t folder = dictionary.Find("/a/b").value();
+  const std::uint64_t top = dictionary.Find("/a").value();
+  ASSERT_NE(dictionary.Place(deep), nullptr);
+  EXPECT_EQ(dictionary.Place(deep)->level, 3) << "below the last level";
+  EXPECT_EQ(dictionary.Place(deep)->parent, folder);
+  EXPECT_EQ(dictionary.Place(folder)->level, 2);
+  EXPECT_EQ(dictionary.Place(folder)->parent, top);
+  EXPECT_EQ(dictionary.Place(top)->level, 1);
+  EXPECT_EQ(dictionary.InternBelow(levels, "/a/b", 1), folder) << "an item, too";
+  const std::uint64_t nothing = dictionary.InternBelow(levels, "", 0);
+  EXPECT_EQ(dictionary.Place(nothing)->level, 0);
+  EXPECT_EQ(dictionary.Place(nothing + 1), nullptr);
+}
+
+TEST(Dictionary, KeepsWhatStandsAboveWhatIsKept) {
+  Dictionary dictionary;
+  const TextLevels levels('.', 4);
+  const std::uint64_t kept = dictionary.InternBelow(levels, "a.b.c", 0);
+  const std::uint64_t live = dictionary.InternBelow(levels, "x.y", 1);
+  dictionary.InternBelow(levels, "p.q", 0);
+  const std::size_t full = dictionary.content_bytes();
+  dictionary.InternBelow(levels, "x.y", 1);
+  EXPECT_EQ(dictionary.content_bytes(), full);
+  std::vector<std::uint64_t> ids{kept};
+  dictionary.AddAncestors(1, ids);
+  dictionary.Forget(
+      1, [&](std::uint64_t id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); });
+  for (const char* text : {"a", "a.b", "a.b.c", "x", "x.y"}) {
+    EXPECT_TRUE(dictionary.Find(text)) << text;
+  }
+  for (const char* text : {"p", "p.q"}) EXPECT_FALSE(dictionary.Find(text)) << text;
+  EXPECT_NE(dictionary.Place(live), nullptr);
+  EXPECT_LT(dictionary.content_bytes(), full);
 }
 
 TEST(Dictionary, BytesFollowItsContents) {
