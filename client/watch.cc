@@ -30,6 +30,11 @@ void SetOptions(const WatchOptions& options, v1::WatchRequest* request) {
   if (options.min_change) request->set_min_change(*options.min_change);
 }
 
+void RequireWhole(const WatchOptions& options) {
+  if (options.scope.whole()) return;
+  throw Error(Code::kInvalidArgument, "sums are over the whole history alone");
+}
+
 }  // namespace
 
 Watch::Watch(std::unique_ptr<Call> call) : call_(std::move(call)) {}
@@ -88,6 +93,7 @@ Watch Client::WatchHierarchicalHeavyHitters(const std::string& stream, double su
 
 Watch Client::WatchSums(const std::string& stream, const std::vector<SumRange>& ranges,
                         const WatchOptions& options) {
+  RequireWhole(options);
   v1::WatchRequest request;
   request.mutable_sums()->set_stream(RequireUtf8("stream name", stream));
   for (const SumRange& range : ranges) ToProto(range, request.mutable_sums()->add_ranges());

@@ -30,6 +30,7 @@ template <class Key>
 struct CdfSteps {
   std::uint64_t n = 0;                   ///< values
   std::uint64_t below = 0;               ///< values of which nothing is known but their number
+  std::size_t elements = 0;              ///< so many of the keys surely are values; others may be
   std::vector<Key> keys;                 ///< ascending, none twice
   std::vector<std::uint64_t> low, high;  ///< ascending, to n - below and n
 

@@ -411,15 +411,20 @@ CdfSteps<Key> QuantileView<Key>::Steps() const {
   CdfSteps<Key> steps;
   steps.n = n_;
   steps.below = unseen_;
-  std::vector<Key> merged;
-  for (const Part& part : parts_) {
-    merged.clear();
-    merged.reserve(steps.keys.size() + part.size);
-    std::merge(steps.keys.begin(), steps.keys.end(), part.keys, part.keys + part.size,
-               std::back_inserter(merged));
-    steps.keys.swap(merged);
+  // Those of edges last: they may have come before the window, and are no values of it then.
+  for (const bool edges : {false, true}) {
+    std::vector<Key> merged;
+    for (const Part& part : parts_) {
+      if (part.edge != edges) continue;
+      merged.clear();
+      merged.reserve(steps.keys.size() + part.size);
+      std::merge(steps.keys.begin(), steps.keys.end(), part.keys, part.keys + part.size,
+                 std::back_inserter(merged));
+      steps.keys.swap(merged);
+    }
+    steps.keys.erase(std::unique(steps.keys.begin(), steps.keys.end()), steps.keys.end());
+    if (!edges) steps.elements = steps.keys.size();
   }
-  steps.keys.erase(std::unique(steps.keys.begin(), steps.keys.end()), steps.keys.end());
   steps.low.reserve(steps.keys.size());
   steps.high.reserve(steps.keys.size());
   std::vector<std::size_t> at_most(parts_.size(), 0);

@@ -189,7 +189,8 @@ TrimmedMean TrimmedMeanOf(const CorrelatedView<Key>& sums_of_x, double share,
 
 template <class Key>
 CountBounds DistinctValues(const CdfSteps<Key>& steps) {
-  CountBounds distinct{steps.keys.size(), steps.keys.size()};
+  CountBounds distinct{steps.elements, steps.keys.size()};
+  if (steps.n > 0) distinct.low = std::max<std::uint64_t>(distinct.low, 1);
   const auto add = [&](std::uint64_t keys, std::uint64_t values) {
     distinct.high = std::min(steps.n, distinct.high + std::min(keys, values));
   };

@@ -70,9 +70,9 @@ template <class Key>
 TrimmedMean TrimmedMeanOf(const CorrelatedView<Key>& sums_of_x, double share,
                           const ValueOf<Key>& value_of);
 
-/// The number of different values. REQUIRES: the steps' keys are elements, as QuantileView makes
-/// them. Exact while nothing is lost; else as many as there are steps at least, and between two
-/// steps as many more at most as there are keys between them or values that may be there.
+/// The number of different values: at least as many as there are keys that surely are values; at
+/// most all keys, and between two of them as many more as there are keys between them or values
+/// that may be there. Exact while nothing is lost (of QuantileView's steps).
 template <class Key>
 CountBounds DistinctValues(const CdfSteps<Key>& steps);
 

@@ -71,4 +71,49 @@ std::vector<client::Value> ParseValues(client::ValueType type,
   return values;
 }
 
+double ToNumber(const std::string& option, const std::string& text) {
+  double number = 0;
+  if (!client::ParseText(ShowMinus(text), &number)) {
+    throw UsageError(option + ": \"" + ShowMinus(text) + "\" is not a number");
+  }
+  return number;
+}
+
+std::uint64_t ToCount(const std::string& option, const std::string& text, std::uint64_t most) {
+  std::uint64_t number = 0;
+  if (!client::ParseText(ShowMinus(text), &number) || number == 0 || number > most) {
+    throw UsageError(option + ": \"" + ShowMinus(text) + "\" is not a whole number from 1 to " +
+                     std::to_string(most));
+  }
+  return number;
+}
+
+std::chrono::microseconds ToDuration(const std::string& option, const std::string& text) {
+  const auto duration = ParseDuration(ShowMinus(text));
+  if (!duration) {
+    throw UsageError(option + ": \"" + ShowMinus(text) +
+                     "\" is not a duration such as 250ms, 1s, 5m, 2h or 7d");
+  }
+  return *duration;
+}
+
+client::ValueType ToType(const std::string& text) {
+  const auto type = client::ParseTypeName(text);
+  if (!type) {
+    throw UsageError("--type: \"" + text + "\" is none of " + std::string(client::TypeNames()));
+  }
+  return *type;
+}
+
+std::vector<double> ToNumbers(const std::string& option, const std::vector<std::string>& texts) {
+  std::vector<double> numbers;
+  for (const std::string& text : texts) numbers.push_back(ToNumber(option, text));
+  return numbers;
+}
+
+std::vector<std::string> ShowAll(std::vector<std::string> texts) {
+  for (std::string& text : texts) text = ShowMinus(text);
+  return texts;
+}
+
 }  // namespace tidemark::tool

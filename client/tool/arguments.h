@@ -41,6 +41,16 @@ std::vector<std::string> SplitList(std::string_view text, char separator = ',');
 std::vector<client::Value> ParseValues(client::ValueType type,
                                        const std::vector<std::string>& texts);
 
+/// What an option says. `option` names it in the message. Errors: UsageError.
+double ToNumber(const std::string& option, const std::string& text);
+/// From 1 to `most`.
+std::uint64_t ToCount(const std::string& option, const std::string& text, std::uint64_t most);
+std::chrono::microseconds ToDuration(const std::string& option, const std::string& text);
+client::ValueType ToType(const std::string& text);
+std::vector<double> ToNumbers(const std::string& option, const std::vector<std::string>& texts);
+/// Each as ShowMinus.
+std::vector<std::string> ShowAll(std::vector<std::string> texts);
+
 }  // namespace tidemark::tool
 
 #endif  // TIDEMARK_CLIENT_TOOL_ARGUMENTS_H_

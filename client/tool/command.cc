@@ -24,51 +24,6 @@ namespace {
 using client::Client;
 using client::Value;
 
-double ToNumber(const std::string& option, const std::string& text) {
-  double number = 0;
-  if (!client::ParseText(ShowMinus(text), &number)) {
-    throw UsageError(option + ": \"" + ShowMinus(text) + "\" is not a number");
-  }
-  return number;
-}
-
-std::uint64_t ToCount(const std::string& option, const std::string& text, std::uint64_t most) {
-  std::uint64_t number = 0;
-  if (!client::ParseText(ShowMinus(text), &number) || number == 0 || number > most) {
-    throw UsageError(option + ": \"" + ShowMinus(text) + "\" is not a whole number from 1 to " +
-                     std::to_string(most));
-  }
-  return number;
-}
-
-std::chrono::microseconds ToDuration(const std::string& option, const std::string& text) {
-  const auto duration = ParseDuration(ShowMinus(text));
-  if (!duration) {
-    throw UsageError(option + ": \"" + ShowMinus(text) +
-                     "\" is not a duration such as 250ms, 1s, 5m, 2h or 7d");
-  }
-  return *duration;
-}
-
-client::ValueType ToType(const std::string& text) {
-  const auto type = client::ParseTypeName(text);
-  if (!type) {
-    throw UsageError("--type: \"" + text + "\" is none of " + std::string(client::TypeNames()));
-  }
-  return *type;
-}
-
-std::vector<double> ToNumbers(const std::string& option, const std::vector<std::string>& texts) {
-  std::vector<double> numbers;
-  for (const std::string& text : texts) numbers.push_back(ToNumber(option, text));
-  return numbers;
-}
-
-std::vector<std::string> ShowAll(std::vector<std::string> texts) {
-  for (std::string& text : texts) text = ShowMinus(text);
-  return texts;
-}
-
 // Everything that the command line can say. Numbers stay text until the command runs, so that their
 // messages are ours.
 struct Options {
@@ -141,6 +96,7 @@ class Command {
   int Rank();
   int Histogram();
   int Count();
+  void CheckHierarchical() const;
   int Top();
   int Sum();
   int Spread();
@@ -408,12 +364,20 @@ int Command::Create() {
   return Print(made);
 }
 
+void Command::CheckHierarchical() const {
+  if (!options_.hierarchical) return;
+  if (options_.by_weight) {
+    throw UsageError("--hierarchical adds up weights by itself where a stream has them");
+  }
+}
+
 int Command::Top() {
   const double support = ToNumber("--support", options_.support);
   Client client(To());
   if (!options_.hierarchical) {
     return Print(client.HeavyHitters(options_.stream, support, 0, Scope(), options_.by_weight));
   }
+  CheckHierarchical();
   return Print(client.HierarchicalHeavyHitters(options_.stream, support, Scope()));
 }
 
@@ -527,6 +491,10 @@ int Command::Watch() {
   if (!options_.support.empty()) watch.support = ToNumber("--top", options_.support);
   watch.every = ToDuration("--every", options_.every);
   watch.scope = Scope();
+  if (options_.support.empty() && (options_.hierarchical || options_.by_weight)) {
+    throw UsageError("watch: --hierarchical and --by-weight need --top");
+  }
+  CheckHierarchical();
   watch.hierarchical = options_.hierarchical;
   watch.by_weight = options_.by_weight;
   watch.json = options_.json;

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "client/tool/arguments.h"
 #include "client/tool/input.h"
@@ -15,14 +17,19 @@ namespace tidemark::tool {
 namespace {
 
 // Beside the file and renamed, so that an older export is there until the new one is whole.
+// What is no plain file (a pipe, a device, a link) is written to as it is.
 void Replace(const std::string& file, const std::string& bytes) {
-  const std::string part = file + ".part";
+  std::error_code ignored;
+  const auto type = std::filesystem::symlink_status(file, ignored).type();
+  const bool plain =
+      type == std::filesystem::file_type::regular || type == std::filesystem::file_type::not_found;
+  const std::string part = plain ? file + ".part" : file;
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
-  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
+  if (!out || (plain && std::rename(part.c_str(), file.c_str()) != 0)) {
     const std::string reason = std::strerror(errno);
-    std::remove(part.c_str());
+    if (plain) std::remove(part.c_str());
     throw InputError("cannot write \"" + Printable(file) + "\": " + reason);
   }
 }

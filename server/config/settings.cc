@@ -77,7 +77,7 @@ constexpr std::array kSettings = {
             "count items, too; false: quantiles alone, at several times the speed"},
     Setting{"streams", "sliding_epsilon", "sliding-epsilon",
             TIDEMARK_FIELD(streams.sliding_epsilon),
-            "largest error over a sliding window, as a share of its values", 1e-6, 0.5},
+            "largest error over a sliding window, as a share of its values", 1e-4, 0.2},
     Setting{"window", "min_capacity", "window-min", TIDEMARK_FIELD(window.min_capacity),
             "keys of a quiet stream's window", 16, 1 << 20, true},
     Setting{"window", "max_capacity", "window-max", TIDEMARK_FIELD(window.max_capacity),

@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<ItemCount<Key>>> Frequent(const View& view, const Cov
     return absl::InvalidArgumentError(Concat("support ", support,
                                              " is below what this stream can answer without "
                                              "missing an item; expected at least ",
-                                             view.MinimumSupport(), " (its frequency epsilon is ",
+                                             view.MinimumSupport(), " (its epsilon for items is ",
                                              coverage.epsilon, ")"));
   }
   std::vector<ItemCount<Key>> found = view.HeavyHitters(support);
@@ -160,9 +160,13 @@ absl::StatusOr<ItemsAnswer> QueryEngine::Counts(std::string_view name, std::span
             [&](const auto& view, const Coverage& coverage) -> absl::StatusOr<ItemsAnswer> {
               // An item that was unknown may have come between the look-up and the view; one that
               // is still unknown is not in the view, or was forgotten as it is in no summary.
+              // An id that was known is kept: the view may hold what is forgotten by now.
               if (keyed.type() == ValueType::kString) {
-                keys = KeysOf(keyed, items);
-                if (!keys.ok()) return keys.status();
+                auto now = KeysOf(keyed, items);
+                if (!now.ok()) return now.status();
+                for (std::size_t i = 0; i < items.size(); ++i) {
+                  if (!(*keys)[i]) (*keys)[i] = (*now)[i];
+                }
               }
               ItemsAnswer answer{coverage, 0, {}};
               for (std::size_t i = 0; i < items.size(); ++i) {

@@ -88,12 +88,17 @@ absl::StatusOr<HistogramAnswer> QueryEngine::EquiDepthHistogram(std::string_view
                      const Coverage& coverage) -> absl::StatusOr<HistogramAnswer> {
         HistogramAnswer answer{coverage, {}};
         if (view.n() == 0) return answer;
-        const std::vector<Key> bounds = view.EquiDepthBounds(buckets);
+        std::vector<Key> bounds = view.EquiDepthBounds(buckets);
         std::optional<Value> low;
         for (const Key bound : bounds) {
           const Value high = DecodeValue(of.type(), bound);
           answer.rows.push_back({low, high, 0, 0});
           low = high;
+        }
+        // The greatest value of a window whose first block is cut is not known: no bound then.
+        if (view.Bounds(bounds.back()).at_most_low < view.n()) {
+          bounds.pop_back();
+          answer.rows.back().high.reset();
         }
         FillCounts<Key>(view, bounds, answer.rows);
         return answer;

@@ -50,10 +50,12 @@ struct Summing {
   }
   absl::StatusOr<SumRow> operator()(const AtMostShare& range) const {
     if (absl::Status status = CheckShares(range.phi, range.phi); !status.ok()) return status;
+    if (view.n() == 0) return SumRow{};
     return RowOf(view.ThroughQuantile(range.phi).through_quantile);
   }
   absl::StatusOr<SumRow> operator()(const BetweenShares& range) const {
     if (absl::Status status = CheckShares(range.low, range.high); !status.ok()) return status;
+    if (view.n() == 0) return SumRow{};
     return RowOf(view.BetweenQuantiles(range.low, range.high).quantiles);
   }
 };
@@ -83,13 +85,12 @@ absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
                          view->summaries.sums, {view->open->keys(), std::span<const double>(y)});
                      SumsAnswer answer{{sums.n(), keyed.settings().quantile_epsilon}, {}};
                      for (const PairRange& range : ranges) {
-                       // Of an empty stream there are no quantiles; what is wrong is said all the
-                       // same.
-                       if (sums.n() == 0) break;
                        const absl::StatusOr<SumRow> row =
                            std::visit(Summing<Key>{sums, keyed.settings().type}, range);
                        if (!row.ok()) return row.status();
-                       answer.rows.push_back(*row);
+                       // Of an empty stream there is nothing to say; what is wrong with a range is
+                       // said.
+                       if (sums.n() > 0) answer.rows.push_back(*row);
                      }
                      return answer;
                    });

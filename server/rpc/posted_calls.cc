@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "server/rpc/convert.h"
@@ -17,6 +19,17 @@ QueryEngine::Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
       std::min<std::chrono::system_clock::duration>(
           context.deadline() - std::chrono::system_clock::now(), kLongestCall));
   return std::chrono::steady_clock::now() + left;
+}
+
+// What a library throws must not end the daemon.
+absl::Status Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline) {
+  try {
+    return reply(deadline);
+  } catch (const std::length_error& error) {
+    return absl::OutOfRangeError(error.what());
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
 }
 
 }  // namespace
@@ -44,7 +57,7 @@ grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
     return reactor;
   }
   if (brief) {
-    const absl::Status status = reply(QueryEngine::kAtOnce);
+    const absl::Status status = Try(reply, QueryEngine::kAtOnce);
     if (!absl::IsDeadlineExceeded(status)) {
       observe_and_finish(status);
       return reactor;
@@ -61,7 +74,7 @@ grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
           finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
           return;
         }
-        observe_and_finish(reply(deadline));
+        observe_and_finish(Try(reply, deadline));
       });
   if (!posted) {
     finish(absl::UnavailableError("too many queries are waiting to be answered; try again"));

@@ -161,10 +161,8 @@ absl::Status Answer(const QueryEngine& engine, const v1::SpreadRequest& request,
   const absl::StatusOr<Ask> ask = AskOf(request.scope(), deadline);
   if (!ask.ok()) return ask.status();
   SpreadQuestion question;
-  if (request.low_phi() != 0 || request.high_phi() != 0) {
-    question.low_phi = request.low_phi();
-    question.high_phi = request.high_phi();
-  }
+  if (request.has_low_phi()) question.low_phi = request.low_phi();
+  if (request.has_high_phi()) question.high_phi = request.high_phi();
   question.trim = request.trim();
   return Fill(request.stream(), engine.Spread(request.stream(), question, *ask), response);
 }

@@ -1,5 +1,6 @@
 #include "server/rpc/summary_service.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,10 +25,22 @@ absl::Status Create(Pipeline& pipeline, const std::string& name, StreamState sta
   return SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
 }
 
-// `state_of(i)` for i below count, merged.
-absl::StatusOr<StreamState> MergeAll(int count, const auto& state_of) {
+// A call keeps a thread of the executor busy for some milliseconds a part.
+constexpr int kPartsMax = 1000;
+
+// `state_of(i)` for i below count, merged. `what` names them.
+absl::StatusOr<StreamState> MergeAll(int count, const char* what, QueryEngine::Deadline deadline,
+                                     const auto& state_of) {
+  if (count < 1 || count > kPartsMax) {
+    return absl::InvalidArgumentError(
+        Concat(count, " ", what, " to be merged; expected 1 to ", kPartsMax));
+  }
   absl::StatusOr<StreamState> merged = state_of(0);
   for (int i = 1; i < count && merged.ok(); ++i) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return absl::DeadlineExceededError(
+          Concat("the deadline passed when ", i, " of ", count, " ", what, " were merged"));
+    }
     const absl::StatusOr<StreamState> next = state_of(i);
     if (!next.ok()) return next.status();
     if (absl::Status status = MergeInto(*merged, *next); !status.ok()) return status;
@@ -56,18 +69,30 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerC
       });
 }
 
+// Room for the bytes of an import until the last copy of what it gives is gone; null if there is
+// none.
+std::shared_ptr<void> SummaryServiceImpl::Hold(std::size_t bytes) {
+  if (held_.fetch_add(bytes) + bytes > kImportsHeldMax) {
+    held_.fetch_sub(bytes);
+    return nullptr;
+  }
+  return {this, [this, bytes](void*) { held_.fetch_sub(bytes); }};
+}
+
 grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request_bytes,
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ImportStreamRequest>();
+  const std::shared_ptr<void> held = Hold(request_bytes->Length());
+  absl::Status parsed =
+      held ? ParseMessage(*request_bytes, *request)
+           : RetryLater(absl::ResourceExhaustedError(Concat("imports that wait hold more than ",
+                                                            kImportsHeldMax, " bytes; try again")));
   return calls_.Run(
-      context, "import_stream", ParseMessage(*request_bytes, *request), false,
-      [this, request, response_bytes](QueryEngine::Deadline) -> absl::Status {
-        if (request->files().empty()) {
-          return absl::InvalidArgumentError("an import of no file; expected at least one");
-        }
-        absl::StatusOr<StreamState> state =
-            MergeAll(request->files_size(), [&](int i) -> absl::StatusOr<StreamState> {
+      context, "import_stream", parsed, false,
+      [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+        absl::StatusOr<StreamState> state = MergeAll(
+            request->files_size(), "files", deadline, [&](int i) -> absl::StatusOr<StreamState> {
               absl::StatusOr<StreamState> one = ReadSummaryFile(request->files(i));
               if (one.ok()) return one;
               return Prefix(Concat("file ", i + 1, " of ", request->files_size()), one.status());
@@ -85,11 +110,9 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
   return calls_.Run(
       context, "merge_streams", ParseRequest(*request_bytes, *request), false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
-        if (request->from().empty()) {
-          return absl::InvalidArgumentError("a merge of no stream; expected at least one");
-        }
-        absl::StatusOr<StreamState> state = MergeAll(
-            request->from_size(), [&](int i) { return engine_.State(request->from(i), deadline); });
+        absl::StatusOr<StreamState> state =
+            MergeAll(request->from_size(), "streams", deadline,
+                     [&](int i) { return engine_.State(request->from(i), deadline); });
         if (!state.ok()) return state.status();
         return Create<v1::MergeStreamsResponse>(pipeline_, request->stream(), *std::move(state),
                                                 *response_bytes);

@@ -2,7 +2,9 @@
 #ifndef TIDEMARK_SERVER_RPC_SUMMARY_SERVICE_H_
 #define TIDEMARK_SERVER_RPC_SUMMARY_SERVICE_H_
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "server/pipeline/pipeline.h"
 #include "server/query/query_engine.h"
@@ -14,7 +16,10 @@ namespace tidemark::server {
 /// Largest export: a histogram of 64-bit keys at the smallest epsilon, half of it.
 inline constexpr std::size_t kExportBytesMax = std::size_t{256} << 20;
 
-/// An import is bounded by what gRPC takes in for one message (limits.max_batch_bytes).
+/// All imports that wait to be made, together: read twice, they take a few times as much.
+inline constexpr std::size_t kImportsHeldMax = std::size_t{128} << 20;
+
+/// An import is bounded by what gRPC takes in for one message: four times limits.max_batch_bytes.
 class SummaryServiceImpl final : public v1::SummaryService::WithRawCallbackMethod_ExportStream<
                                      v1::SummaryService::WithRawCallbackMethod_ImportStream<
                                          v1::SummaryService::WithRawCallbackMethod_MergeStreams<
@@ -34,6 +39,9 @@ class SummaryServiceImpl final : public v1::SummaryService::WithRawCallbackMetho
                                          grpc::ByteBuffer* response) override;
 
  private:
+  std::shared_ptr<void> Hold(std::size_t bytes);
+
+  std::atomic<std::size_t> held_{0};
   const QueryEngine& engine_;
   Pipeline& pipeline_;
   PostedCalls& calls_;

@@ -22,11 +22,14 @@ template <class Key>
 SlidingSummaries<Key>::SlidingSummaries(const SummaryOptions& options)
     : record_(OptionsOf(options.sliding)) {
   if (options.quantile_epsilon) quantiles_.emplace(record_.shared_rule());
-  if (!options.frequency_epsilon) return;
-  frequencies_.emplace(record_.shared_rule());
-  if (!options.hierarchy.prefix_lengths.empty() && !options.weights) {
-    hierarchy_.emplace(record_.shared_rule(), PrefixLevels<Key>(options.hierarchy.prefix_lengths));
+  if (options.frequency_epsilon) {
+    frequencies_.emplace(record_.shared_rule());
+    if (!options.hierarchy.prefix_lengths.empty() && !options.weights) {
+      hierarchy_.emplace(record_.shared_rule(),
+                         PrefixLevels<Key>(options.hierarchy.prefix_lengths));
+    }
   }
+  Publish();
 }
 
 template <class Key>
@@ -38,12 +41,7 @@ void SlidingSummaries<Key>::AddBlock(std::shared_ptr<const Key[]> arrived,
   if (quantiles_) quantiles_->AddBlock(sorted, record_.expired());
   if (frequencies_) frequencies_->AddBlock(sorted, record_.expired());
   if (hierarchy_) hierarchy_->AddBlock(sorted, record_.expired());
-}
-
-template <class Key>
-std::uint64_t SlidingSummaries<Key>::end() const {
-  const std::lock_guard lock(mutex_);
-  return record_.end();
+  Publish();
 }
 
 template <class Key>
@@ -65,18 +63,14 @@ SlidingView<Key> SlidingSummaries<Key>::View(const SlidingWidth& width, std::uin
   return view;
 }
 
+// mutex_ held.
 template <class Key>
-std::size_t SlidingSummaries<Key>::keys_kept() const {
-  const std::lock_guard lock(mutex_);
+void SlidingSummaries<Key>::Publish() {
   const std::uint64_t as_they_came = record_.rule().recent_values() + block_size();
-  return std::min(record_.end(), as_they_came) + (frequencies_ ? frequencies_->entries() : 0);
-}
-
-template <class Key>
-std::size_t SlidingSummaries<Key>::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return record_.bytes() + (quantiles_ ? quantiles_->bytes() : 0) +
-         (frequencies_ ? frequencies_->bytes() : 0) + (hierarchy_ ? hierarchy_->bytes() : 0);
+  keys_kept_ = std::min(record_.end(), as_they_came) + (frequencies_ ? frequencies_->entries() : 0);
+  bytes_ = record_.bytes() + (quantiles_ ? quantiles_->bytes() : 0) +
+           (frequencies_ ? frequencies_->bytes() : 0) + (hierarchy_ ? hierarchy_->bytes() : 0);
+  end_ = record_.end();
 }
 
 template <class Key>

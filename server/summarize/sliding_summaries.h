@@ -3,6 +3,7 @@
 #ifndef TIDEMARK_SERVER_SUMMARIZE_SLIDING_SUMMARIES_H_
 #define TIDEMARK_SERVER_SUMMARIZE_SLIDING_SUMMARIES_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,8 +53,8 @@ class SlidingSummaries {
   void AddBlock(std::shared_ptr<const Key[]> arrived, std::span<const TimedCount> batches,
                 std::span<const Key> sorted);
 
-  /// Values taken in.
-  std::uint64_t end() const;
+  /// Values taken in. Like bytes() and keys_kept(), known without a wait for a block under way.
+  std::uint64_t end() const { return end_; }
 
   /// `later`: the batches of the values that came after the first `end` ones; if windows with them
   /// were taken in since, they are left out. REQUIRES: end <= end().
@@ -61,7 +62,7 @@ class SlidingSummaries {
   SlidingView<Key> View(const SlidingWidth& width, std::uint64_t end,
                         std::span<const TimedCount> later) const;
 
-  std::size_t bytes() const;
+  std::size_t bytes() const { return bytes_; }
   std::string Serialize() const;
   /// Calls visit(key) for every key that an answer may name, for some several times: keys_kept()
   /// times at most.
@@ -71,9 +72,13 @@ class SlidingSummaries {
     record_.ForEachKey(visit);
     if (frequencies_) frequencies_->ForEachKey(visit);
   }
-  std::size_t keys_kept() const;
+  std::size_t keys_kept() const { return keys_kept_; }
 
  private:
+  void Publish();
+
+  std::atomic<std::uint64_t> end_{0};
+  std::atomic<std::size_t> bytes_{0}, keys_kept_{0};
   mutable std::mutex mutex_;  // guards all below
   SlidingRecord<Key> record_;
   std::optional<SlidingQuantiles<Key>> quantiles_;

@@ -102,9 +102,27 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     lock.unlock();
     published(weight);
     lock.lock();
+    if (!LetStatesBeTaken(lock)) return;
   }
   committing_ = false;
   window_published_.notify_all();
+}
+
+// Between two windows: lets those go on who wait for the summaries as they are now, however fast
+// windows come. False if another thread publishes the windows that came meanwhile.
+template <class Key>
+bool KeyedStream<Key>::LetStatesBeTaken(std::unique_lock<std::mutex>& lock) {
+  const auto waits = [&] {
+    return std::any_of(states_wanted_.begin(), states_wanted_.end(),
+                       [&](std::uint64_t number) { return number <= published_windows_; });
+  };
+  if (!waits()) return true;
+  committing_ = false;
+  window_published_.notify_all();
+  window_published_.wait(lock, [&] { return committing_ || !waits(); });
+  if (committing_) return false;
+  committing_ = true;
+  return true;
 }
 
 template <class Key>

@@ -154,7 +154,8 @@ class KeyedStream final : public Stream {
   void AppendMapped(const std::byte* values, std::size_t count, ToKey to_key, RecordedTime time,
                     std::vector<Window>& full, AppendResult& result);
   void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
-  absl::Status CountWeights(std::span<const std::byte> payloads);
+  absl::StatusOr<std::uint64_t> WeightWith(std::size_t values,
+                                           std::span<const std::byte> payloads) const;
   absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
   /// Its id, which the open window is about to hold.
   std::uint64_t InternItem(std::string_view item);
@@ -164,6 +165,7 @@ class KeyedStream final : public Stream {
   /// Entries of the summaries whose texts must be kept.
   std::size_t ItemsKept() const;
   void CountDictionary(std::size_t taken);
+  bool LetStatesBeTaken(std::unique_lock<std::mutex>& lock);
 
   // Null without sliding windows. Has a lock of its own; written by the thread that set
   // committing_.
@@ -196,6 +198,8 @@ class KeyedStream final : public Stream {
   SummarySnapshot<Key> published_;
   std::vector<Waiting> arrived_;  // sorted windows that wait for an earlier one
   bool committing_ = false;
+  /// Of each State() that waits: it needs the windows below this number.
+  mutable std::vector<std::uint64_t> states_wanted_;
   mutable std::condition_variable window_published_;
 
   // Touched only by the thread that set committing_; made with the first window.

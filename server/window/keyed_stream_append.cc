@@ -129,8 +129,12 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = DeletedStatus();
     return result;
   }
-  result.status = CountWeights(payloads);
-  if (!result.status.ok()) return result;
+  const absl::StatusOr<std::uint64_t> weight = WeightWith(count, payloads);
+  if (!weight.ok()) {
+    result.status = weight.status();
+    return result;
+  }
+  weight_ = *weight;
   BeginBatch(time, full);
   const auto append = [&]<class Value>(Value) {
     if (settings_.payload == PayloadType::kNone) {
@@ -168,10 +172,18 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
   return result;
 }
 
-// All weights of a stream together stay below 2^63. Refused values count, too: it makes no odds.
+// All values of a stream together stay below 2^63, and so do its weights: what they come to with
+// those of a batch. Refused values count, too: it makes no odds.
 template <class Key>
-absl::Status KeyedStream<Key>::CountWeights(std::span<const std::byte> payloads) {
-  if (settings_.payload != PayloadType::kWeight) return absl::OkStatus();
+absl::StatusOr<std::uint64_t> KeyedStream<Key>::WeightWith(
+    std::size_t values, std::span<const std::byte> payloads) const {
+  const std::uint64_t count = published_.count + pending_keys_ + open_.size();
+  if (values > kMaxSummaryCount - count) {
+    return absl::OutOfRangeError(Concat("stream \"", Printable(name()), "\" holds ", count,
+                                        " values; a batch of ", values,
+                                        " would bring them to 2^63 or more"));
+  }
+  if (settings_.payload != PayloadType::kWeight) return weight_;
   std::uint64_t total = weight_;
   for (std::size_t at = 0; at < payloads.size(); at += kPayloadBytes) {
     std::uint64_t weight = 0;
@@ -183,8 +195,7 @@ absl::Status KeyedStream<Key>::CountWeights(std::span<const std::byte> payloads)
     }
     total += weight;
   }
-  weight_ = total;
-  return absl::OkStatus();
+  return total;
 }
 
 template <class Key>
@@ -257,6 +268,10 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
     result.status = DeletedStatus();
     return result;
   }
+  if (absl::Status status = WeightWith(values.size(), {}).status(); !status.ok()) {
+    result.status = status;
+    return result;
+  }
   BeginBatch(time, full);
   AppendKeys(keys, time, full);
   result.accepted = kept;
@@ -265,8 +280,10 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   return result;
 }
 
-template absl::Status KeyedStream<std::uint32_t>::CountWeights(std::span<const std::byte>);
-template absl::Status KeyedStream<std::uint64_t>::CountWeights(std::span<const std::byte>);
+template absl::StatusOr<std::uint64_t> KeyedStream<std::uint32_t>::WeightWith(
+    std::size_t, std::span<const std::byte>) const;
+template absl::StatusOr<std::uint64_t> KeyedStream<std::uint64_t>::WeightWith(
+    std::size_t, std::span<const std::byte>) const;
 template void KeyedStream<std::uint32_t>::MakeRoom(std::size_t, RecordedTime);
 template void KeyedStream<std::uint64_t>::MakeRoom(std::size_t, RecordedTime);
 template AppendResult KeyedStream<std::uint32_t>::AppendValues(std::span<const std::byte>,

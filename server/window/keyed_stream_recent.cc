@@ -20,11 +20,15 @@ absl::StatusOr<RecentView<Key>> KeyedStream<Key>::Recent(const SlidingWidth& wid
   std::uint64_t before = 0;  // values in windows that are full
   {
     std::unique_lock lock(mutex_);
+    const bool at_once = rule.deadline == kAtOnceDeadline;
+    if (at_once && open_.size() > kAtOnceKeys) {
+      return absl::DeadlineExceededError(Concat(
+          "stream \"", Printable(name()), "\": ", open_.size(), " values were still to be sorted"));
+    }
     before = next_number_ * sliding_->block_size();
     view.later.assign(open_.keys().begin(), open_.keys().end());
     batches = open_batches_;
     const auto enough = [&] { return sliding_->end() >= before; };
-    const bool at_once = rule.deadline == kAtOnceDeadline;
     if (!enough() && (at_once || !window_published_.wait_until(lock, rule.deadline, enough))) {
       return absl::DeadlineExceededError(
           Concat("stream \"", Printable(name()), "\": ", before - sliding_->end(),

@@ -22,7 +22,11 @@ absl::StatusOr<KeyedState<Key>> KeyedStream<Key>::State(const ViewRule<Key>& rul
     payloads = open_payloads_;
     // Nobody is inside the summaries between two windows.
     const auto ready = [&] { return published_windows_ >= number && !committing_; };
-    if (!window_published_.wait_until(lock, rule.deadline, ready)) {
+    states_wanted_.push_back(number);
+    const bool in_time = window_published_.wait_until(lock, rule.deadline, ready);
+    states_wanted_.erase(std::find(states_wanted_.begin(), states_wanted_.end(), number));
+    window_published_.notify_all();  // the publisher may go on once the lock is free
+    if (!in_time) {
       return absl::DeadlineExceededError(
           Concat("stream \"", Printable(name()), "\": ", pending_keys_,
                  " values were still waiting to be sorted when the deadline passed"));

@@ -125,8 +125,11 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         result.status = DeletedStatus();
         return result;
       }
-      result.status = CountWeights(payloads);
-      if (!result.status.ok()) return result;
+      const absl::StatusOr<std::uint64_t> weight = WeightWith(values.size(), payloads);
+      if (!weight.ok()) {
+        result.status = weight.status();
+        return result;
+      }
       // Before anything else, so that a refused batch leaves no trace in windows or summaries.
       const absl::StatusOr<std::size_t> taken =
           TakeText(text_levels_ ? std::span<const std::string_view>(with_prefixes) : values, most);
@@ -134,6 +137,7 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         result.status = taken.status();
         return result;
       }
+      weight_ = *weight;
       BeginBatch(time, full);
       for (std::size_t i = 0; i < values.size(); ++i) {
         // One by one: the id belongs to the window that takes it.

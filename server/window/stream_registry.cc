@@ -17,13 +17,17 @@ namespace {
 // Widest sliding windows: beyond them a stream's memory would no longer be worth the name of a
 // summary's, and the arithmetic of times stays far from 2^63.
 constexpr std::uint64_t kSlidingValuesMax = std::uint64_t{1} << 40;
+// Below, a stream would keep tens of millions of values as they came (SlidingRule::recent_values);
+// above, blocks are too few for the rule.
+constexpr double kSlidingEpsilonMin = 1e-4;
+constexpr double kSlidingEpsilonMax = 0.2;
 constexpr std::int64_t kSlidingTimeMax = std::int64_t{366} * 24 * 3600 * 1'000'000;
 
-absl::Status CheckEpsilon(double epsilon, std::string_view which) {
-  if (epsilon >= kEpsilonMin && epsilon <= kEpsilonMax) return absl::OkStatus();
-  return absl::InvalidArgumentError(Concat(which, " epsilon ", epsilon,
-                                           " is out of range; expected ", kEpsilonMin, " to ",
-                                           kEpsilonMax));
+absl::Status CheckEpsilon(double epsilon, std::string_view which, double min = kEpsilonMin,
+                          double max = kEpsilonMax) {
+  if (epsilon >= min && epsilon <= max) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(which, " epsilon ", epsilon, " is out of range; expected ", min, " to ", max));
 }
 
 absl::Status NoSuchStream(std::string_view name) {
@@ -35,10 +39,14 @@ absl::Status NoSuchStream(std::string_view name) {
 absl::Status CheckSettings(const StreamSettings& settings) {
   const std::pair<double, std::string_view> epsilons[] = {{settings.quantile_epsilon, "quantile"},
                                                           {settings.frequency_epsilon, "frequency"},
-                                                          {settings.tail_epsilon, "tail"},
-                                                          {settings.sliding.epsilon, "sliding"}};
+                                                          {settings.tail_epsilon, "tail"}};
   for (const auto& [epsilon, which] : epsilons) {
     if (absl::Status status = CheckEpsilon(epsilon, which); !status.ok()) return status;
+  }
+  if (absl::Status status =
+          CheckEpsilon(settings.sliding.epsilon, "sliding", kSlidingEpsilonMin, kSlidingEpsilonMax);
+      !status.ok()) {
+    return status;
   }
   if (settings.type == ValueType::kString) {
     if (settings.payload == PayloadType::kY) {

@@ -75,6 +75,9 @@ StreamSettings StateSettings(const StreamSettings& settings) {
   StreamSettings state = settings;
   state.sliding = {};
   if (state.quantile_form != QuantileKind::kTail) state.tail_epsilon = usual.tail_epsilon;
+  if (state.quantile_form == QuantileKind::kTail && state.payload != PayloadType::kY) {
+    state.quantile_epsilon = usual.quantile_epsilon;
+  }
   if (!state.frequencies) state.frequency_epsilon = usual.frequency_epsilon;
   if (state.type == ValueType::kString) {
     state.quantile_epsilon = usual.quantile_epsilon;

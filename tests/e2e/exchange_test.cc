@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "summaries/crc32c.h"
 #include "tests/e2e/oracle.h"
 #include "tests/e2e/test_daemon.h"
+#include "tidemark/v1/summary.pb.h"
 
 namespace tidemark::test {
 namespace {
@@ -230,7 +232,7 @@ TEST_F(ExchangeTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(CodeOf([&] { client.MergeStreams("s", {"s"}); }), Code::kAlreadyExists);
   EXPECT_EQ(CodeOf([&] { client.MergeStreams("t", {}); }), Code::kInvalidArgument);
   EXPECT_EQ(CodeOf([&] { client.MergeStreams("t", {"s", "none"}); }), Code::kNotFound);
-  EXPECT_NE(import("t", {}).find("no file"), std::string::npos);
+  EXPECT_NE(import("t", {}).find("0 files"), std::string::npos);
   EXPECT_NE(import("t", {file, ""}).find("file 2 of 2"), std::string::npos);
   // No damage is taken for a stream, wherever it is.
   for (std::size_t at = 0; at < file.size(); at += 1 + file.size() / 97) {
@@ -247,6 +249,64 @@ TEST_F(ExchangeTest, WhatIsWrongIsSaid) {
   const std::string settings = MessageOf([&] { client.MergeStreams("t", {"s", "other"}); });
   EXPECT_NE(settings.find("different settings"), std::string::npos) << settings;
   EXPECT_EQ(CodeOf([&] { client.DescribeStream("t"); }), Code::kNotFound) << "nothing was made";
+}
+
+// What a checksum does not guard against: a file that somebody made.
+TEST_F(ExchangeTest, ContradictionsAreRefused) {
+  Push(here_, "s", Normal(10'000, 0));
+  v1::SummaryFile file;
+  ASSERT_TRUE(file.ParseFromString(here_.client().ExportStream("s")));
+  const auto import = [&](const auto& change) {
+    v1::StreamSummary summary;
+    EXPECT_TRUE(summary.ParseFromString(file.summary()));
+    change(summary);
+    v1::SummaryFile changed = file;
+    changed.set_summary(summary.SerializeAsString());
+    changed.set_crc32c(Crc32c(changed.summary()));
+    return MessageOf([&] { here_.client().ImportStream("t", {changed.SerializeAsString()}); });
+  };
+  using S = v1::StreamSummary;
+  EXPECT_NE(import([](S& s) { s.set_n(s.n() + 1); }).find("10000 values, not of 10001"),
+            std::string::npos);
+  EXPECT_NE(import([](S& s) { s.mutable_config()->set_quantile_epsilon(0.01); }).find("epsilon"),
+            std::string::npos);
+  EXPECT_NE(import([](S& s) { s.clear_frequencies(); }).find("no frequencies"), std::string::npos);
+  EXPECT_NE(import([](S& s) { s.set_sums("x"); }).find("there are sums"), std::string::npos);
+  EXPECT_NE(
+      import([](S& s) { s.mutable_quantiles()->swap(*s.mutable_frequencies()); }).find("quantiles"),
+      std::string::npos);
+  EXPECT_NE(import([](S& s) {
+              s.mutable_config()->set_quantile_form(v1::QUANTILE_FORM_COMPACT);
+            }).find("another form"),
+            std::string::npos);
+  EXPECT_NE(import([](S& s) { s.mutable_config()->set_type(v1::VALUE_TYPE_FLOAT32); }), "");
+  EXPECT_NE(import([](S& s) { s.mutable_config()->clear_type(); }).find("type"), std::string::npos);
+  EXPECT_NE(import([](S& s) { s.add_items()->set_text("x"); }).find("no strings"),
+            std::string::npos);
+  EXPECT_NE(import([](S& s) { s.mutable_config()->set_quantile_epsilon(NAN); }), "");
+  EXPECT_EQ(import([](S&) {}), "");
+}
+
+TEST_F(ExchangeTest, ValuesNeverReachTwoToThe63) {
+  client::Client& client = here_.client();
+  Push(here_, "s0", std::vector<double>{1});
+  std::vector<std::string> names{"s0"};
+  for (int i = 1; i < 63; ++i) {
+    std::ostringstream name;
+    name << 's' << i;
+    client.MergeStreams(name.str(), {names.back(), names.back()});
+    names.push_back(name.str());
+  }
+  EXPECT_EQ(client.MergeStreams("full", names).count, ~std::uint64_t{0} >> 1);
+  EXPECT_EQ(CodeOf([&] {
+              client::Pusher pusher = client.Push("full");
+              pusher.Write(std::vector<double>{1});
+              pusher.Finish();
+            }),
+            Code::kOutOfRange);
+  EXPECT_EQ(CodeOf([&] { client.MergeStreams("more", {"full", "s0"}); }), Code::kOutOfRange);
+  EXPECT_NE(client.ExportStream("full"), "");
+  EXPECT_EQ(client.Quantiles("full", {0.5}).n, ~std::uint64_t{0} >> 1);
 }
 
 TEST_F(ExchangeTest, TheCommandWritesReadsAndMerges) {

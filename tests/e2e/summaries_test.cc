@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -291,6 +292,52 @@ TEST_F(SummariesTest, SlidingWindowsCoverTheLastValues) {
   const auto pushed = watch.Next();
   ASSERT_TRUE(pushed);
   EXPECT_EQ(std::get<client::QuantilesAnswer>(pushed->answer).n, 10u);
+}
+
+// Wide enough that windows begin inside blocks whose values are no longer there as they came.
+TEST_F(SummariesTest, SlidingWindowsBeginInsideBlocks) {
+  constexpr double kEpsilon = 0.05;
+  StreamConfig config;
+  config.type = ValueType::kUint32;
+  config.sliding = {.max_values = 400'000, .max_time = {}, .epsilon = kEpsilon};
+  client().CreateStream("s", config);
+  std::vector<std::uint32_t> values;
+  // Many different values, and then a single one.
+  for (std::uint32_t i = 0; i < 300'000; ++i)
+    values.push_back(static_cast<std::uint32_t>(random_()));
+  values.insert(values.end(), 250'001, 7);
+  client::Pusher pusher = client().Push("s");
+  pusher.Write(values);
+  pusher.Finish();
+  const std::vector<double> phi{0.01, 0.25, 0.5, 0.9};
+  for (const std::uint64_t width : {250'001, 250'002, 250'777, 263'333, 301'234, 399'999}) {
+    SCOPED_TRACE(width);
+    const std::vector<std::uint32_t> last(values.end() - static_cast<std::ptrdiff_t>(width),
+                                          values.end());
+    const Oracle<std::uint32_t> oracle(last);
+    client::Scope scope;
+    scope.last_values = width;
+    oracle.Check(client().Quantiles("s", phi, scope), phi, kEpsilon);
+    oracle.Check(client().HeavyHitters("s", 0.2, 0, scope), 0.2, kEpsilon);
+    const auto histogram = client().EquiDepthHistogram("s", 10, scope);
+    oracle.Check(histogram, kEpsilon);
+    std::uint64_t most = 0;
+    for (const auto& bucket : histogram.buckets) most += bucket.count_high;
+    EXPECT_GE(most, width) << "no value is in no bucket";
+    const auto spread = client().Spread("s", {.scope = scope});
+    std::set<std::uint32_t> distinct(last.begin(), last.end());
+    EXPECT_LE(spread.distinct_low, distinct.size());
+    EXPECT_GE(spread.distinct_high, distinct.size());
+    const auto moved = client().Compare("s", scope, "s", {}, 0.1);
+    const Oracle<std::uint32_t> all(values);
+    double truth = 0;
+    for (const std::uint32_t v : distinct) {
+      truth = std::max(
+          truth, std::abs(static_cast<double>(oracle.UpTo(v)) / static_cast<double>(width) -
+                          static_cast<double>(all.UpTo(v)) / static_cast<double>(values.size())));
+    }
+    EXPECT_GE(moved.distance_high, truth);
+  }
 }
 
 TEST_F(SummariesTest, SlidingWindowsCountItemsAndKeepTheirTexts) {

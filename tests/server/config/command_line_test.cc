@@ -96,7 +96,7 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
       if (setting.max < 1025) value = "77";
       if (setting.min > 1025) value = "5000";
     } else if (std::holds_alternative<double*>(field)) {
-      value = "0.25";
+      value = "0.125";
     } else if (std::holds_alternative<std::optional<HostPort>*>(field)) {
       value = "other:1";
     } else {
