@@ -1,12 +1,13 @@
 #include "server/sort/sort_stage.h"
 
 #include <array>
-#include <chrono>
+#include <span>
 #include <utility>
 
 #include "gpu/sort/window_class.h"
 #include "server/threads/thread_role.h"
 #include "server/window/concat.h"
+#include "summaries/window_grid.h"
 
 namespace tidemark::server {
 namespace {
@@ -15,7 +16,59 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+std::size_t WidthIndexOf(bool wide) {
+  return wide ? sort::WidthIndex<std::uint64_t>() : sort::WidthIndex<std::uint32_t>();
+}
+
+/// What digests without sorting are counted under, in place of a sorter.
+constexpr std::string_view kGridName = "grid";
+
 }  // namespace
+
+/// Digests without sorting. What has to be sorted for them goes to the stage's sorter, uncounted:
+/// samples and parts of windows.
+class SortStage::Digester {
+ public:
+  explicit Digester(SortStage& stage) : stage_(stage) {}
+
+  void Digest(Window& window) {
+    if (window.wide()) {
+      Digest(window, grid64_);
+    } else {
+      Digest(window, grid32_);
+    }
+  }
+
+ private:
+  template <class Key>
+  void Digest(Window& window, WindowGrid<Key>& grid) {
+    const std::span<Key> keys = std::get<KeyBuffer<Key>>(window.keys).keys();
+    const double size = static_cast<double>(keys.size());
+    stage_.metrics_.window_fill().Observe(size);
+    const auto start = std::chrono::steady_clock::now();
+    GridMemory memory = window.stream->grid_memory().load(std::memory_order_relaxed);
+    window.digest = grid.Digest(keys, window.digest_stride, memory);
+    window.stream->grid_memory().store(memory, std::memory_order_relaxed);
+    const std::string_view by = grid.path() == DigestPath::kSorted ? sorted_by_ : kGridName;
+    stage_.metrics_.SortSeconds(by).Observe(SecondsSince(start));
+    stage_.metrics_.windows_sorted().Increment();
+    stage_.metrics_.SortKeys(by).Increment(size);
+  }
+
+  template <class Key>
+  void Sort(std::span<Key> keys) {
+    const std::span<Key> channel[] = {keys};
+    auto start = std::chrono::steady_clock::now();
+    sorted_by_ = stage_.SortOrFallBack(
+        [&](sort::WindowSorter& sorter) { return sorter.Sort(sort::Channels<Key>(channel)); },
+        start);
+  }
+
+  SortStage& stage_;
+  std::string_view sorted_by_;
+  WindowGrid<std::uint32_t> grid32_{[this](std::span<std::uint32_t> keys) { Sort(keys); }};
+  WindowGrid<std::uint64_t> grid64_{[this](std::span<std::uint64_t> keys) { Sort(keys); }};
+};
 
 SortStage::SortStage(SortStageOptions options, sort::WindowSorter& sorter,
                      sort::WindowSorter& fallback, Metrics& metrics,
@@ -60,6 +113,13 @@ void SortStage::Stop() {
   workers_.clear();
 }
 
+bool SortStage::IsDigested(const Window& window) const {
+  if (window.digest_stride == 0) return false;
+  std::array<std::size_t, sort::kChannels> several{};
+  several.fill(window.size());
+  return !sorter_.SortsTogether(WidthIndexOf(window.wide()), several);
+}
+
 std::size_t SortStage::RequestSize() const {
   std::array<std::size_t, sort::kChannels> lengths{};
   std::size_t windows = 0;
@@ -67,15 +127,15 @@ std::size_t SortStage::RequestSize() const {
   for (const Window& window : queue_) {
     if (windows == lengths.size() || window.wide() != wide) break;
     // Keys with payloads are sorted by a request of their own.
-    if (window.has_payloads()) {
+    if (window.has_payloads() || IsDigested(window)) {
       if (windows == 0) return 1;
       break;
     }
     lengths[windows++] = window.size();
   }
-  const std::size_t width_index =
-      wide ? sort::WidthIndex<std::uint64_t>() : sort::WidthIndex<std::uint32_t>();
-  while (windows > 1 && !sorter_.SortsTogether(width_index, lengths)) lengths[--windows] = 0;
+  while (windows > 1 && !sorter_.SortsTogether(WidthIndexOf(wide), lengths)) {
+    lengths[--windows] = 0;
+  }
   return windows;
 }
 
@@ -91,17 +151,21 @@ std::vector<Window> SortStage::TakeRequest() {
   return request;
 }
 
-std::string_view SortStage::Timed(const auto& sort) {
-  auto start = std::chrono::steady_clock::now();
-  std::string_view by;
+std::string_view SortStage::SortOrFallBack(const auto& sort,
+                                           std::chrono::steady_clock::time_point& start) {
   try {
-    by = sort(sorter_);
+    return sort(sorter_);
   } catch (const sort::SorterError& error) {
     metrics_.sorter_failures().Increment();
     on_sorter_error_(error.what());
     start = std::chrono::steady_clock::now();
-    by = sort(fallback_);
+    return sort(fallback_);
   }
+}
+
+std::string_view SortStage::Timed(const auto& sort) {
+  auto start = std::chrono::steady_clock::now();
+  const std::string_view by = SortOrFallBack(sort, start);
   // Only the sorter knows to whom it gave the request, so that the metric is looked up each time.
   metrics_.SortSeconds(by).Observe(SecondsSince(start));
   return by;
@@ -144,10 +208,14 @@ void SortStage::SortRequest(std::vector<Window>& request) {
 
 void SortStage::Work(int worker) {
   EnterThreadRole(ThreadRole::kSort, Concat("sort-", worker));
+  Digester digester(*this);
   while (true) {
     std::vector<Window> request = TakeRequest();
     if (request.empty()) return;  // stopping, and nothing is left
-    if (request.front().wide()) {
+    // Asked again: what the sorter sorts together may have changed since the request was taken.
+    if (request.size() == 1 && IsDigested(request.front())) {
+      digester.Digest(request.front());
+    } else if (request.front().wide()) {
       SortRequest<std::uint64_t>(request);
     } else {
       SortRequest<std::uint32_t>(request);

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_SERVER_SORT_SORT_STAGE_H_
 #define TIDEMARK_SERVER_SORT_SORT_STAGE_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -27,6 +28,9 @@ struct SortStageOptions {
 /// (up to four for a GPU, one a channel; one for the CPU), sort them, and give each back to its
 /// stream with Stream::Commit, on the same thread: what a summary takes from a window is taken
 /// while the window is in that core's cache.
+///
+/// A window whose stream takes digests is not sorted, unless the sorter sorts several together:
+/// the worker makes a digest of it (window_grid.h), with the same bits as from the sorted window.
 ///
 /// A request that the sorter refuses (SorterError) is sorted by `fallback`: nothing is lost.
 ///
@@ -72,7 +76,11 @@ class SortStage {
   }
 
  private:
+  class Digester;  // of one worker
+
   void Work(int worker);
+  /// Whether the worker makes a digest of it in place of having it sorted.
+  bool IsDigested(const Window& window) const;
   std::vector<Window> TakeRequest();
   /// Windows at the front of the queue that make the next request. REQUIRES: mutex_ held, and one
   /// is waiting.
@@ -80,7 +88,10 @@ class SortStage {
   /// Returns the name of the sorter that sorted; its time is counted under that name.
   template <class Key>
   std::string_view SortChannels(sort::Channels<Key> channels);
-  /// Calls sort(sorter) with the sorter, or with the fallback if that fails; counts the time.
+  /// Calls sort(sorter) with the sorter, or with the fallback if that fails, and sets `start` to
+  /// when the one that succeeded began.
+  std::string_view SortOrFallBack(const auto& sort, std::chrono::steady_clock::time_point& start);
+  /// The same, and counts the time.
   std::string_view Timed(const auto& sort);
   template <class Key>
   void SortRequest(std::vector<Window>& request);

@@ -99,6 +99,22 @@ StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options) : options_(
 }
 
 template <class Key>
+std::optional<std::uint64_t> StreamSummaries<Key>::DigestStride(const SummaryOptions& options,
+                                                                std::uint64_t count) {
+  if (options.quantile_form != QuantileKind::kCompact || !options.quantile_epsilon ||
+      options.frequency_epsilon || options.sums || options.sliding.any()) {
+    return std::nullopt;
+  }
+  return MakeQuantiles<Key>(options).DigestStride(count);
+}
+
+template <class Key>
+void StreamSummaries<Key>::AddDigest(const WindowDigest<Key>& digest) {
+  quantiles_->AddDigest(digest);
+  count_ += digest.count;
+}
+
+template <class Key>
 void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
                                      std::span<const std::uint64_t> payloads,
                                      const LevelItems& level_items) {

@@ -16,6 +16,7 @@
 #include "summaries/leveled_summary.h"
 #include "summaries/quantile_form.h"
 #include "summaries/weighted_frequency.h"
+#include "summaries/window_digest.h"
 
 namespace tidemark::server {
 
@@ -56,6 +57,11 @@ class StreamSummaries {
  public:
   explicit StreamSummaries(const SummaryOptions& options);
 
+  /// The stride of a digest (window_digest.h) that summaries with such options take in place of a
+  /// window of `count` keys, with the same result; none where they need the window sorted.
+  static std::optional<std::uint64_t> DigestStride(const SummaryOptions& options,
+                                                   std::uint64_t count);
+
   /// A sorted window of a power of two keys (of strings: of any number). `payloads`: one for each
   /// key where the options say so, else none. `level_items`: of strings with a hierarchy, as
   /// TextItems gives them (summaries/hierarchy.h).
@@ -64,6 +70,8 @@ class StreamSummaries {
   /// Keys in ascending order, as many as there are, in windows that the summaries take.
   void AddSorted(std::span<const Key> sorted, std::span<const std::uint64_t> payloads,
                  const LevelItems& level_items = {});
+  /// REQUIRES: of the stride that DigestStride gave.
+  void AddDigest(const WindowDigest<Key>& digest);
   SummarySnapshot<Key> Snapshot() const;
 
   /// Takes in all that `other` holds. The guarantees then hold for the union.

@@ -52,10 +52,10 @@ template <class Key>
 void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint64_t)>& published) {
   std::unique_lock lock(mutex_);
   const std::uint64_t arrived = window.weight();
-  arrived_.push_back({window.number, std::move(std::get<KeyBuffer<Key>>(window.keys)),
-                      std::move(window.payloads),
-                      std::move(std::get<std::shared_ptr<const Key[]>>(window.arrived)),
-                      std::move(window.batches), arrived});
+  arrived_.push_back(
+      {window.number, std::move(std::get<KeyBuffer<Key>>(window.keys)), std::move(window.payloads),
+       std::move(std::get<std::shared_ptr<const Key[]>>(window.arrived)), std::move(window.batches),
+       std::move(std::get<WindowDigest<Key>>(window.digest)), arrived});
   if (committing_) return;
   committing_ = true;
   while (true) {
@@ -67,6 +67,7 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     const std::vector<std::uint64_t> payloads = std::move(next->payloads);
     std::shared_ptr<const Key[]> came = std::move(next->came);
     const std::vector<TimedCount> batches = std::move(next->batches);
+    const WindowDigest<Key> digest = std::move(next->digest);
     const std::uint64_t weight = next->weight;
     *next = std::move(arrived_.back());
     arrived_.pop_back();
@@ -76,9 +77,13 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     if (!summaries_) {
       summaries_ = std::make_unique<StreamSummaries<Key>>(settings_.summaries());
     }
-    LevelItems level_items;
-    if (text_levels_) level_items = ItemsOfLevels(keys.keys(), payloads).value();
-    summaries_->AddWindow(keys.keys(), payloads, level_items);
+    if (digest.count > 0) {
+      summaries_->AddDigest(digest);
+    } else {
+      LevelItems level_items;
+      if (text_levels_) level_items = ItemsOfLevels(keys.keys(), payloads).value();
+      summaries_->AddWindow(keys.keys(), payloads, level_items);
+    }
     if (sliding_) sliding_->AddBlock(std::move(came), batches, keys.keys());
     SummarySnapshot<Key> snapshot = summaries_->Snapshot();
     if (context_.merged) context_.merged(std::chrono::steady_clock::now() - start);

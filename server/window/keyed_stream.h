@@ -132,6 +132,7 @@ class KeyedStream final : public Stream {
     std::vector<std::uint64_t> payloads;
     std::shared_ptr<const Key[]> came;  // sliding: as they came
     std::vector<TimedCount> batches;
+    WindowDigest<Key> digest;  // of no keys: they are sorted
     std::uint64_t weight;
   };
 

@@ -54,6 +54,11 @@ void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full)
     window.batches = std::exchange(open_batches_, {});
     pending_bytes_ += keys.size() * sizeof(Key);
   }
+  if (window.payloads.empty()) {
+    window.digest_stride =
+        StreamSummaries<Key>::DigestStride(settings_.summaries(), window.size()).value_or(0);
+  }
+  window.digest = WindowDigest<Key>();
   window.arrived = std::shared_ptr<const Key[]>(std::move(came));
   full.push_back(std::move(window));
   open_ = KeyBuffer<Key>();

@@ -14,6 +14,7 @@
 #ifndef TIDEMARK_SERVER_WINDOW_STREAM_H_
 #define TIDEMARK_SERVER_WINDOW_STREAM_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -32,6 +33,8 @@
 #include "server/window/key_buffer.h"
 #include "server/window/text_budget.h"
 #include "summaries/sliding_times.h"
+#include "summaries/window_digest.h"
+#include "summaries/window_grid.h"
 
 namespace tidemark::server {
 
@@ -71,6 +74,10 @@ struct Window {
   std::variant<std::shared_ptr<const std::uint32_t[]>, std::shared_ptr<const std::uint64_t[]>>
       arrived;
   std::vector<TimedCount> batches;
+  /// Where the stream's summaries take digests: the stride of the one that may be made in place of
+  /// the sort; 0 where they need the keys sorted.
+  std::uint64_t digest_stride = 0;
+  std::variant<WindowDigest<std::uint32_t>, WindowDigest<std::uint64_t>> digest;
 
   bool wide() const { return keys.index() == 1; }
   std::size_t size() const {
@@ -140,9 +147,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
                                      std::span<const std::byte> payloads, RecordedTime time,
                                      std::vector<Window>& full) = 0;
 
-  /// Takes a sorted window back. Publishes it and every later one that waited for it; nothing if an
-  /// earlier window is still missing. `published(weight)` is called for each with its
-  /// Window::weight(), without the lock.
+  /// Takes a window back that was sorted, or of which a digest was made. Publishes it and every
+  /// later one that waited for it; nothing if an earlier window is still missing.
+  /// `published(weight)` is called for each with its Window::weight(), without the lock.
   virtual void Commit(Window window, const std::function<void(std::uint64_t)>& published) = 0;
 
   virtual StreamStats Stats() const = 0;
@@ -154,6 +161,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Gives back memory of the open window that its keys do not use, and of items that nothing holds
   /// any more, if no batch came since the call before. Changes no answer.
   virtual void TrimStorage() = 0;
+
+  /// What its last windows showed of digests without sorting. Written by several threads, and of
+  /// two that meet one is lost: it changes what a digest costs, nothing else.
+  std::atomic<GridMemory>& grid_memory() { return grid_memory_; }
 
   /// From now on appends answer NOT_FOUND.
   void MarkDeleted();
@@ -172,6 +183,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   mutable std::mutex mutex_;
   bool deleted_ = false;  // guarded by mutex_
+
+ private:
+  std::atomic<GridMemory> grid_memory_;
 };
 
 /// Makes a stream whose key width follows from its type.
