@@ -59,12 +59,14 @@ struct TcpCase {
   std::size_t frame = 0;
   int connections = 0;
   bool one_stream = false;
+  double digests = 0;  ///< not 0: compact quantiles of this epsilon, and nothing that needs order
 
   std::string Name() const {
     std::string name = std::to_string(frame / 1024) + "k values a frame, " +
                        std::to_string(connections) +
                        (connections == 1 ? " connection" : " connections");
     if (one_stream) name += ", one stream";
+    if (digests != 0) name += digests < 0.01 ? ", digests 0.1 %" : ", digests 1 %";
     return name;
   }
 };
@@ -106,6 +108,14 @@ double TcpRate(const Daemon& daemon, client::Client& client, const TcpCase& one,
   for (int i = 0; i < one.connections; ++i) {
     const int number = one.one_stream ? 0 : i;
     streams.push_back("tcp-" + std::to_string(round) + "-" + std::to_string(number));
+    if (one.digests != 0 && (i == 0 || !one.one_stream)) {
+      client::StreamConfig config;
+      config.type = client::ValueType::kFloat32;
+      config.quantile_form = client::QuantileForm::kCompact;
+      config.quantile_epsilon = one.digests;
+      config.no_frequencies = true;
+      client.CreateStream(streams.back(), config);
+    }
     senders.push_back(std::make_unique<Sender>(daemon.tcp(), streams.back()));
   }
   const Clock::time_point start = Clock::now();
@@ -195,6 +205,7 @@ Section Throughput(const Options& options) {
     for (const std::size_t frame : {4096u, 16384u, 65536u}) cases.push_back({frame, connections});
   }
   cases.push_back({16384, 4, true});
+  for (const double epsilon : {0.001, 0.01}) cases.push_back({65536, 1, false, epsilon});
 
   const auto measure = [&](const std::string& name, std::string_view unit, auto rate) {
     if (options.Wants(name)) section.Add(name, unit, rate() / kMillion);
@@ -210,7 +221,7 @@ Section Throughput(const Options& options) {
     measure("StatsD over TCP", "M lines/s", [&] { return StatsdTcpRate(daemon, options); });
     measure("sort alone, 2 threads", kUnit, [&] { return SortRate(*sorter.sorter, 2, options); });
     for (const TcpCase& one : cases) {
-      if (one.one_stream) continue;
+      if (one.one_stream || one.digests != 0) continue;
       measure("count only, " + one.Name(), kUnit,
               [&] { return CeilingRate(reader, one, options); });
     }
@@ -221,6 +232,11 @@ Section Throughput(const Options& options) {
   }
   const std::string best = "framed TCP, " + TcpCase{65536, 1}.Name();
   const std::string same = "framed TCP, " + TcpCase{16384, 1}.Name();
+  for (const double epsilon : {0.001, 0.01}) {
+    const std::string digests = TcpCase{65536, 1, false, epsilon}.Name();
+    section.AddRatio("framed TCP: " + digests + " / as by default", "framed TCP, " + digests, best,
+                     "");
+  }
   section.AddRatio("framed TCP / sort alone, 2 threads: " + TcpCase{65536, 1}.Name(), best,
                    "sort alone, 2 threads", "");
   section.AddRatio("framed TCP / count only: " + TcpCase{65536, 1}.Name(), best,
