@@ -20,7 +20,7 @@
 // other work on the machine), beside the same windows sorted with vqsort and read:
 //   million keys/s            stride 327, 32 bits   64 bits        stride 33, 32 bits   64 bits
 //   uniform                   1016, 3.5 times       708, 4.5       676, 2.9             417, 3.0
-//   sorted                    1349, 4.6             722, 5.1       847, 3.5             516, 3.7
+//   sorted                    1349, 4.6             722, 5.3       847, 3.5             516, 3.7
 //   lognormal floats           809, 3.4             736, 4.8       255, 1.2             150, 1.3
 // Not guaranteed: a cost below that of the sort on every input. Measured on 22 kinds of windows,
 // orders that mislead the sample among them: at least 0.94 of the sort's rate in a stream, and 0.86
