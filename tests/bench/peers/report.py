@@ -55,64 +55,86 @@ def beside(one, other):
 
 
 def worst(cells):
-    """{contender: (greatest of all inputs, the input)}"""
+    """{contender: greatest of all inputs}"""
     found = {}
-    for (contender, of_input), row in cells.items():
-        if contender not in found or row["greatest"] > found[contender][0]:
-            found[contender] = (row["greatest"], of_input)
+    for (contender, _), row in cells.items():
+        found[contender] = max(found.get(contender, 0), row["greatest"])
     return found
 
 
-def errors(figures):
-    overall, tail = figures.of("quantiles", "error"), figures.of("quantiles", "error at p99")
-    proven = figures.of("quantiles", "proven")
-    grid("Measured error, % of n: over all φ / at φ ≥ 0.99", beside(overall, tail),
-         lambda two: f"{percent(two[0]['median'])} / {percent(two[1]['median'])}")
-    grid("Proven error, % of n: the widest certificate", proven,
-         lambda row: percent(row["median"]))
-    if overall:
-        print("\nWorst over all inputs, % of n\n")
-        print("| contender | measured | in | measured at φ ≥ 0.99 | in | proven |\n|---|---|---|---|---|---|")
-        w, t, p = worst(overall), worst(tail), worst(proven)
-        for name in w:
-            bound = percent(p[name][0]) if name in p else "–"
-            print(f"| {name} | {percent(w[name][0])} | {w[name][1]} | {percent(t[name][0])} | "
-                  f"{t[name][1]} | {bound} |")
+def parts(cells, columns=6):
+    """A table in pieces of so many columns."""
+    inputs = ordered(key[1] for key in cells)
+    for at in range(0, len(inputs), columns):
+        some = inputs[at : at + columns]
+        yield {key: row for key, row in cells.items() if key[1] in some}
 
 
-def costs(figures):
-    def scaled(scale):
-        return lambda row: three_digits(scale * row["median"])
+def typical(cells, contender, text):
+    """Of the first input, and in parentheses the greatest of all if that reads otherwise."""
+    rows = [row for key, row in cells.items() if key[0] == contender]
+    if not rows:
+        return TICK
+    first, most = text(rows[0]["median"]), text(max(row["median"] for row in rows))
+    return first if first == most else f"{first} ({most})"
 
-    def whole(row):
-        return f"{row['median']:.0f}"
 
-    grid("Resident bytes, windows and scratch included (what the heap gets back)",
-         figures.of("quantiles", "resident"), whole)
-    grid("Bytes of the summary alone, at the end / at most",
-         beside(figures.of("quantiles", "summary"), figures.of("quantiles", "summary, most")),
-         lambda two: f"{two[0]['median']:.0f} / {two[1]['median']:.0f}")
-    grid("Exported bytes", figures.of("quantiles", "exported"), whole)
-    grid("One quantile, µs: asked again / the first after one more value",
-         beside(figures.of("quantiles", "quantile"), figures.of("quantiles", "quantile, fresh")),
-         lambda two: " / ".join(three_digits(1e6 * row["median"]) for row in two))
-    grid("Merge of two such, µs", figures.of("quantiles", "merge"), scaled(1e6))
-    grid("A call without values, ns", figures.of("calls", "call"), scaled(1e9))
+def whole(value):
+    return f"{value:.0f}"
+
+
+def microseconds(seconds):
+    return three_digits(1e6 * seconds)
+
+
+def ratios(figures, bases):
+    """{(contender / base, input): row}"""
+    return {
+        (f"{contender} / {base}", of_input): row
+        for base in bases
+        for (contender, of_input), row in figures.of("quantiles", f"ratio to {base}").items()
+    }
+
+
+def errors_and_costs(figures):
+    of = lambda measure: figures.of("quantiles", measure)  # noqa: E731
+    overall, tail, proven = (worst(of(m)) for m in ["error", "error at p99", "proven"])
+    if not overall:
+        return
+    columns = [("summary, most", whole), ("resident", whole), ("exported", whole),
+               ("quantile", microseconds), ("quantile, fresh", microseconds),
+               ("merge", microseconds)]
+    print("\nErrors: the worst over all inputs that a contender was given. Costs: of the first input, in "
+          "parentheses the most over all\n")
+    print("| contender | measured, % of n | at φ ≥ 0.99 | proven | summary, bytes | with windows and "
+          "scratch | exported | a quantile again, µs | the first after one more value, µs | "
+          "merge, µs |")
+    print("|---" * 10 + "|")
+    for name in overall:
+        bound = percent(proven[name]) if name in proven else TICK
+        costs = " | ".join(typical(of(measure), name, text) for measure, text in columns)
+        print(f"| {name} | {percent(overall[name])} | {percent(tail[name])} | {bound} | {costs} |")
 
 
 def frequencies(figures):
     of = lambda measure: figures.of("frequencies", measure)  # noqa: E731
-    grid("Frequencies: million items/s", of("rate"), lambda row: spread(row, 1e-6))
-    for lg in ["lg=12", "lg=15"]:
-        for value in ["u32", "u64"]:
-            base = f"frequent_items {lg}, {value}"
-            grid(f"Times the rate of {base}", of(f"ratio to {base}"), spread)
-    grid("Widest stated interval of a count, % of n", of("stated"),
-         lambda row: percent(row["median"]))
-    for measure in ["summary", "summary, most", "resident", "exported"]:
-        grid(f"Bytes: {measure}", of(measure), lambda row: f"{row['median']:.0f}")
-    grid("Heavy hitters of 1 %, µs", of("heavy hitters"), lambda row: spread(row, 1e6))
-    grid("Merge of two such, µs", of("merge"), lambda row: spread(row, 1e6))
+    rates = of("rate")
+    if not rates:
+        return
+    print(f"\nFrequencies of Zipf(1.1) items, n = {next(iter(rates.values()))['n']:.3g}\n")
+    print("| contender | million items/s | / frequent_items of like error | widest stated interval, % of "
+          "n | summary, bytes | exported | heavy hitters of 1 %, µs | merge, µs |")
+    print("|---" * 8 + "|")
+    for key, rate in rates.items():
+        base = [row for row in figures.rows
+                if (row["contender"], row["input"]) == key and row["measure"].startswith("ratio to")]
+        texts = [spread(rate, 1e-6), spread(base[0]) if base else TICK,
+                 percent(of("stated")[key]["median"])]
+        for measure, text in [("summary, most", whole), ("exported", whole),
+                              ("heavy hitters", microseconds), ("merge", microseconds)]:
+            row = of(measure).get(key)
+            texts.append(text(row["median"]) if row else TICK)
+        print(f"| {key[0]} | " + " | ".join(texts) + " |")
 
 
 def sliding(figures):
@@ -135,12 +157,14 @@ def sliding(figures):
 def write(figures):
     rates = figures.of("quantiles", "rate")
     if rates:
-        print(f"n = {next(iter(rates.values()))['n']:.3g}")
-    grid("Million values/s", rates, lambda row: spread(row, 1e-6))
-    for base in ["KLL k=268", "KLL k=2862", "KLL k=29000", "HdrHistogram 3 digits"]:
-        grid(f"Times the rate of {base}", figures.of("quantiles", f"ratio to {base}"), spread)
-    errors(figures)
-    costs(figures)
+        print(f"n = {next(iter(rates.values()))['n']:.3g}; median (least–greatest) over the rounds")
+    for part in parts(rates):
+        grid("Million values/s", part, lambda row: spread(row, 1e-6))
+    for bases in [["KLL k=268", "KLL k=2862", "KLL k=29000"], ["HdrHistogram 3 digits"]]:
+        for part in parts(ratios(figures, bases)):
+            grid("Ratios within a round", part, spread, "ratio")
+    errors_and_costs(figures)
+    grid("A call without values, ns", figures.of("calls", "call"), lambda row: spread(row, 1e9))
     grid("Cost of a value on the way from n/10 to n, ns", figures.of("length", "cost of a value"),
          lambda row: spread(row, 1e9))
     sliding(figures)

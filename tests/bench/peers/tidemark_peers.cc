@@ -1,9 +1,9 @@
 // Tidemark's summaries as peers: one row of the table at the end for each form.
 //
 // A peer is fed as a stream of the daemon is: values become keys in an open window of 2^18, and a
-// full window is sorted by the `cpu` sorter, chosen by measurement when the first peer is made, and
-// taken in by the summary; sliding windows take blocks of the size that they ask for. Answers cover
-// the open window too. NaN are left out.
+// full window is sorted by the `cpu` sorter, chosen by measurement when the first peer is made, or
+// counted into a digest, and taken in by the summary; sliding windows take blocks of the size that
+// they ask for. Answers cover the open window too. NaN are left out.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -25,6 +25,7 @@
 #include "summaries/quantile_view.h"
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
+#include "summaries/window_grid.h"
 #include "tests/bench/peers/peer.h"
 
 namespace tidemark::peers {
@@ -159,6 +160,29 @@ class QuantilePeer : public WindowedPeer<std::uint32_t, float, Summary> {
   }
 };
 
+/// Compact quantiles, fed with digests that are counted where that pays, as the daemon does for a
+/// stream without counts of items.
+class CountedPeer : public QuantilePeer<CompactQuantiles<std::uint32_t>> {
+  using Base = QuantilePeer<CompactQuantiles<std::uint32_t>>;
+
+ public:
+  using Base::Base;
+  std::unique_ptr<Peer> Clone() const override { return std::make_unique<CountedPeer>(*this); }
+
+ protected:
+  void TakeWindow(std::span<std::uint32_t> window) override {
+    if (const auto stride = summary_.DigestStride(window.size())) {
+      summary_.AddDigest(grid_.Digest(window, *stride, memory_));
+    } else {
+      Base::TakeWindow(window);
+    }
+  }
+
+ private:
+  WindowGrid<std::uint32_t> grid_{SortWindow<std::uint32_t>};
+  GridMemory memory_;
+};
+
 template <class Key, class Summary>
 class FrequencyPeer : public WindowedPeer<Key, Key, Summary> {
   using Base = WindowedPeer<Key, Key, Summary>;
@@ -270,9 +294,11 @@ std::unique_ptr<Peer> MakeCompact() {
   return std::make_unique<Row>(Compact(kMillionths * 1e-6, kEnd));
 }
 template <int kMillionths>
-constexpr auto kSorted = MakeCompact<QuantilePeer<Compact>, kMillionths>;
+constexpr auto kCounted = MakeCompact<CountedPeer, kMillionths>;
 template <int kMillionths>
-constexpr auto kTail = MakeCompact<QuantilePeer<Compact>, kMillionths, TailEnd::kUpper>;
+constexpr auto kCountedTail = MakeCompact<CountedPeer, kMillionths, TailEnd::kUpper>;
+template <int kMillionths>
+constexpr auto kSorted = MakeCompact<QuantilePeer<Compact>, kMillionths>;
 template <int kMillionths>
 constexpr auto kHistogram = Make<QuantilePeer<Histogram>, Histogram, kMillionths>;
 template <class Key, int kMillionths>
@@ -285,11 +311,13 @@ constexpr const char* kProven = "proven";
 
 std::span<const Variant> Variants() {
   static constexpr Variant kVariants[] = {
-      {"compact 0.1 %", "quantile", "f32", 0.001, kProven, kSorted<1000>},
-      {"compact 1 %", "quantile", "f32", 0.01, kProven, kSorted<10000>},
-      {"compact 0.01 %", "quantile", "f32", 1e-4, kProven, kSorted<100>},
+      {"compact 0.1 %", "quantile", "f32", 0.001, kProven, kCounted<1000>},
+      {"compact 1 %", "quantile", "f32", 0.01, kProven, kCounted<10000>},
+      {"compact 0.01 %", "quantile", "f32", 1e-4, kProven, kCounted<100>},
       {"compact, upper tail 0.5 %", "quantile", "f32", 0, "proven, 0.5 % of n - rank + 1",
-       kTail<5000>, 0.005},
+       kCountedTail<5000>, 0.005},
+      {"compact 0.1 %, sorted", "quantile", "f32", 0.001, kProven, kSorted<1000>},
+      {"compact 1 %, sorted", "quantile", "f32", 0.01, kProven, kSorted<10000>},
       {"exponential histogram 0.1 %", "quantile", "f32", 0.001, kProven, kHistogram<1000>},
       {"exponential histogram 1 %", "quantile", "f32", 0.01, kProven, kHistogram<10000>},
       {"exponential histogram 0.01 %", "quantile", "f32", 1e-4, kProven, kHistogram<100>},
