@@ -115,9 +115,10 @@ struct Metrics::Families {
   Family<Gauge>& queue_limit = GaugeFamily(registry, "tidemark_queue_limit",
                                            "What a queue may hold, in the unit of its depth.");
   Family<Histogram>& sort_seconds = HistogramFamily(
-      registry, "tidemark_sort_seconds", "Time to sort one request of up to four windows, or to make a digest of one.");
-  Family<Counter>& sort_keys =
-      CounterFamily(registry, "tidemark_sort_keys_total", "Keys sorted, by sorter; grid: counted into digests.");
+      registry, "tidemark_sort_seconds",
+      "Time to sort one request of up to four windows, or to make a digest of one.");
+  Family<Counter>& sort_keys = CounterFamily(registry, "tidemark_sort_keys_total",
+                                             "Keys sorted, by sorter; grid: counted into digests.");
   Family<Histogram>& query_seconds =
       HistogramFamily(registry, "tidemark_query_seconds", "Time to answer a query.");
   Family<Counter>& query_errors = CounterFamily(registry, "tidemark_query_errors_total",
@@ -129,8 +130,9 @@ struct Metrics::Families {
   Family<Counter>& config_reloads = CounterFamily(registry, "tidemark_config_reloads_total",
                                                   "Reloads of the configuration, by result.");
 
-  Counter& windows_sorted =
-      CounterFamily(registry, "tidemark_windows_sorted_total", "Windows sorted, or counted into digests.").Add({});
+  Counter& windows_sorted = CounterFamily(registry, "tidemark_windows_sorted_total",
+                                          "Windows sorted, or counted into digests.")
+                                .Add({});
   Histogram& window_fill = HistogramFamily(registry, "tidemark_window_fill_keys",
                                            "Keys in a window when it was handed to a sorter.")
                                .Add({}, kWindowKeysBuckets);
