@@ -14,8 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <span>
@@ -31,10 +29,15 @@
 #include "summaries/quantile_summary.h"
 #include "summaries/quantile_view.h"
 #include "summaries/value_spread.h"
+#include "tests/bench/measuring.h"
 #include "tests/bench/pair_sorting.h"
 
 namespace tidemark {
 namespace {
+
+using bench::CpuModel;
+using bench::SpreadOf;
+using bench::ThreadSeconds;
 
 constexpr double kEpsilon = 0.001;
 
@@ -55,21 +58,6 @@ Plan SmokePlan() {
   plan.held = 200'000;
   plan.answers = 5;
   return plan;
-}
-
-double ThreadSeconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
 }
 
 enum class Order { kRandom, kSorted, kReversed, kBlocks, kDrift, kZoomIn };
@@ -168,19 +156,6 @@ class PairSource {
   std::vector<std::uint32_t> blocks_;
 };
 
-struct Spread {
-  double least = 0, median = 0, greatest = 0;
-};
-Spread SpreadOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values.front(), values[values.size() / 2], values.back()};
-}
-std::string Print(const Spread& s) {
-  char text[80];
-  std::snprintf(text, sizeof text, "%.0f / **%.0f** / %.0f", s.least, s.median, s.greatest);
-  return text;
-}
-
 template <class T>
 const char* TypeName() {
   if constexpr (std::is_same_v<T, double>) return "float64";
@@ -236,10 +211,10 @@ void TimeWindows(const Plan& plan, sort::WindowSorter& sorter, Order order, std:
     both.push_back(pairs / (packed_s + add_s));
   }
   std::printf("| u%zu | %s | 2^%d | %s | %s | %s | %s | %s | %s | %s |\n", 8 * sizeof(Key),
-              TypeName<Y>(), std::countr_zero(window), Name(order), Print(SpreadOf(bare)).c_str(),
-              Print(SpreadOf(structs)).c_str(), Print(SpreadOf(indices)).c_str(),
-              Print(SpreadOf(packed)).c_str(), Print(SpreadOf(added)).c_str(),
-              Print(SpreadOf(both)).c_str());
+              TypeName<Y>(), std::countr_zero(window), Name(order),
+              Print(SpreadOf(bare), 0).c_str(), Print(SpreadOf(structs), 0).c_str(),
+              Print(SpreadOf(indices), 0).c_str(), Print(SpreadOf(packed), 0).c_str(),
+              Print(SpreadOf(added), 0).c_str(), Print(SpreadOf(both), 0).c_str());
   std::fflush(stdout);
 }
 

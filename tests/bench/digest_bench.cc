@@ -16,8 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -33,26 +31,16 @@
 #include "summaries/key_codec.h"
 #include "summaries/window_digest.h"
 #include "summaries/window_grid.h"
+#include "tests/bench/measuring.h"
 
 namespace tidemark {
 namespace {
 
+using bench::CpuModel;
+using bench::SpreadOf;
+using bench::ThreadSeconds;
+
 constexpr std::size_t kSources = 4;
-
-double ThreadSeconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
-}
 
 /// Keys of one window; `first` counts the keys of the windows before.
 template <class Key>
@@ -165,18 +153,6 @@ class Input {
   std::normal_distribution<double> normal_{0, 1};
 };
 
-std::string Spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  char text[96];
-  std::snprintf(text, sizeof(text), "%.2f / **%.2f** / %.2f", values.front(),
-                values[values.size() / 2], values.back());
-  return text;
-}
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 struct Plan {
   int rounds = 9;
   int unmeasured = 16;  ///< rounds before: what a stream's memory has settled to
@@ -237,14 +213,14 @@ class Contest {
 
   void Print(const char* name, const std::array<std::vector<double>, kWays>& seconds) const {
     const auto rate = [&](Way way) {
-      return static_cast<double>(kSources * window_) / Median(seconds[way]) / 1e6;
+      return static_cast<double>(kSources * window_) / SpreadOf(seconds[way]).median / 1e6;
     };
     const auto ratio = [&](Way way) {
       std::vector<double> ratios;
       for (std::size_t i = 0; i < seconds[way].size(); ++i) {
         ratios.push_back(seconds[kSort][i] / seconds[way][i]);
       }
-      return Spread(ratios);
+      return bench::Print(SpreadOf(ratios), 2);
     };
     std::printf("| %s | %.0f | %.0f | %s | %s | %zu |\n", name, rate(kSort), rate(kStream),
                 ratio(kStream).c_str(), ratio(kOwn).c_str(), entries_);

@@ -16,8 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <span>
@@ -32,9 +30,14 @@
 #include "summaries/frequency_view.h"
 #include "summaries/sorted_runs.h"
 #include "summaries/weighted_frequency.h"
+#include "tests/bench/measuring.h"
 
 namespace tidemark {
 namespace {
+
+using bench::CpuModel;
+using bench::SpreadOf;
+using bench::ThreadSeconds;
 
 struct Plan {
   std::size_t window = std::size_t{1} << 18;
@@ -51,21 +54,6 @@ Plan SmokePlan() {
           .windows_per_round = 4,
           .rounds = 2,
           .answers = 3};
-}
-
-double ThreadSeconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
 }
 
 /// Ranks from 1 to `domain` with probability proportional to rank^-exponent, by rejection inversion
@@ -148,14 +136,6 @@ Windows<Key> MakeWindows(const Plan& plan, Data data) {
   return windows;
 }
 
-std::string Spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  char text[96];
-  std::snprintf(text, sizeof(text), "%.0f / **%.0f** / %.0f", values.front(),
-                values[values.size() / 2], values.back());
-  return text;
-}
-
 /// Whether the counts of the items that are reported hold. Window w was fed fed[w] times.
 template <class Key>
 bool BoundsHold(const FrequencyView<Key>& view, const Windows<Key>& windows,
@@ -216,8 +196,9 @@ bool TimeStream(const Plan& plan, sort::WindowSorter& sorter, Data data, double 
     shares.push_back(100 * summary_s / sort_s);
   }
   std::printf("| u%zu | %s | %g | %s | %s | %s %% | %zu | %zu | %zu |\n", 8 * sizeof(Key),
-              Name(data), epsilon, Spread(bare).c_str(), Spread(rates).c_str(),
-              Spread(shares).c_str(), summary.entries(), summary.bytes(), most);
+              Name(data), epsilon, Print(SpreadOf(bare), 0).c_str(),
+              Print(SpreadOf(rates), 0).c_str(), Print(SpreadOf(shares), 0).c_str(),
+              summary.entries(), summary.bytes(), most);
   std::fflush(stdout);
   return BoundsHold(FrequencyView<Key>(summary.Snapshot()), windows, fed);
 }

@@ -15,8 +15,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <span>
@@ -38,9 +36,15 @@
 #include "summaries/sliding_hierarchy.h"
 #include "summaries/sliding_record.h"
 #include "summaries/sorted_runs.h"
+#include "tests/bench/measuring.h"
 
 namespace tidemark {
 namespace {
+
+using bench::CpuModel;
+using bench::SpreadOf;
+using bench::ThreadSeconds;
+using bench::ZipfRank;
 
 struct Plan {
   std::vector<int> log2_windows{14, 18};
@@ -50,21 +54,6 @@ struct Plan {
   int answers = 20;
 };
 Plan SmokePlan() { return {{12}, 1, std::size_t{1} << 15, std::size_t{1} << 16, 2}; }
-
-double ThreadSeconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
-}
 
 // What addresses are drawn from.
 enum class Data {
@@ -77,16 +66,6 @@ constexpr std::array kAllData{Data::kUniform, Data::kZipf, Data::kCascade, Data:
 const char* Name(Data data) {
   constexpr std::array kNames{"uniform", "Zipf(1.1) hosts", "networks", "moving networks"};
   return kNames[static_cast<std::size_t>(data)];
-}
-
-const std::vector<double>& ZipfSums() {
-  static const std::vector<double> sums = [] {
-    std::vector<double> all;
-    double sum = 0;
-    for (int rank = 1; rank <= 1 << 20; ++rank) all.push_back(sum += std::pow(rank, -1.1));
-    return all;
-  }();
-  return sums;
 }
 
 std::uint64_t Mix(std::uint64_t x) {
@@ -113,10 +92,7 @@ class Source {
       case Data::kUniform:
         return Wide(random_());
       case Data::kZipf: {
-        const auto& sums = ZipfSums();
-        const double at = std::uniform_real_distribution<double>(0, sums.back())(random_);
-        const auto rank = std::lower_bound(sums.begin(), sums.end(), at) - sums.begin();
-        return Wide(Mix((static_cast<std::uint64_t>(rank) + 1) * 0x9E37'79B9'7F4A'7C15u));
+        return Wide(Mix((std::uint64_t{ZipfRank(random_)} + 1) * 0x9E37'79B9'7F4A'7C15u));
       }
       default: {
         // 32 bits that branch, the rest of an IPv6 address hangs on them.
@@ -179,11 +155,6 @@ class EachLevel {
   std::vector<FrequencySummary<Key>> summaries_;  // the first one, of everything, stays empty
 };
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 template <class Key>
 void SortWindow(sort::WindowSorter& sorter, std::vector<Key>& keys) {
   if constexpr (sizeof(Key) <= 8) {
@@ -245,9 +216,9 @@ Figures Measure(const Plan& plan, sort::WindowSorter& sorter, Data data, int ste
     joint_s.push_back(times[1] / static_cast<double>(done));
     each_s.push_back(times[2] / static_cast<double>(done));
   }
-  figures.sort_s = Median(sort_s);
-  figures.joint_s = Median(joint_s);
-  figures.each_s = Median(each_s);
+  figures.sort_s = SpreadOf(sort_s).median;
+  figures.joint_s = SpreadOf(joint_s).median;
+  figures.each_s = SpreadOf(each_s).median;
   figures.entries = joint.entries();
   figures.bytes = joint.bytes();
   figures.each_entries = each.entries();
@@ -264,7 +235,7 @@ Figures Measure(const Plan& plan, sort::WindowSorter& sorter, Data data, int ste
       figures.right &= item.count_high - item.count_low <= FloorFraction(epsilon, view.n());
     }
   }
-  figures.answer_us = Median(answers);
+  figures.answer_us = SpreadOf(answers).median;
   return figures;
 }
 
@@ -334,10 +305,8 @@ bool PrintTexts(const Plan& plan, sort::WindowSorter& sorter) {
       for (std::size_t n = 0; n < plan.keys_before; n += window) {
         std::vector<std::uint64_t> keys(window);
         for (auto& key : keys) {
-          const auto& sums = ZipfSums();
-          const double at = std::uniform_real_distribution<double>(0, sums.back())(random);
-          const auto rank = std::lower_bound(sums.begin(), sums.end(), at) - sums.begin();
-          key = id_of(kDepth, (static_cast<std::uint64_t>(rank) * 0x9E3779B1u) & 0x1'FFFF);
+          const std::uint64_t rank = ZipfRank(random);
+          key = id_of(kDepth, (rank * 0x9E3779B1u) & 0x1'FFFF);
         }
         const double start = ThreadSeconds();
         SortWindow(sorter, keys);
@@ -443,7 +412,7 @@ bool PrintSliding(const Plan& plan, sort::WindowSorter& sorter, const std::vecto
             right &= view.WithinEpsilon();
             if (width == 1'000'000) reported = items.size();
           }
-          answer_us[width == 1'000'000 ? 0 : 1] = Median(answers);
+          answer_us[width == 1'000'000 ? 0 : 1] = SpreadOf(answers).median;
         }
         const auto rate = [&](double seconds) {
           return 1e-6 * static_cast<double>(timed) / seconds;

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/bench/measuring.h"
+
 namespace tidemark::bench {
 namespace {
 
@@ -26,15 +28,6 @@ std::string Number(double value) {
 std::string Range(const std::vector<double>& rounds) {
   const auto [low, high] = std::minmax_element(rounds.begin(), rounds.end());
   return Number(*low) + "–" + Number(*high);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
 }
 
 std::string FirstLine(const char* path) {

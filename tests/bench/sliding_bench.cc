@@ -15,8 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <span>
@@ -28,9 +26,16 @@
 #include "summaries/sliding_frequencies.h"
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
+#include "tests/bench/measuring.h"
 
 namespace tidemark {
 namespace {
+
+using bench::CpuModel;
+using bench::Spread;
+using bench::SpreadOf;
+using bench::ThreadSeconds;
+using bench::ZipfRank;
 
 struct Plan {
   int rounds = 7;
@@ -48,37 +53,11 @@ Plan SmokePlan() {
   return plan;
 }
 
-double ThreadSeconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
-}
-
 enum class Data { kRandom, kSorted, kFewDistinct, kZipf };
 constexpr std::array kAllData{Data::kRandom, Data::kSorted, Data::kFewDistinct, Data::kZipf};
 const char* Name(Data data) {
   constexpr std::array kNames{"random", "sorted", "100 distinct", "Zipf(1.1)"};
   return kNames[static_cast<std::size_t>(data)];
-}
-
-// Ranks 1 … 2^20 of Zipf(1.1), cumulated.
-const std::vector<double>& ZipfSums() {
-  static const std::vector<double> sums = [] {
-    std::vector<double> all;
-    double sum = 0;
-    for (int rank = 1; rank <= 1 << 20; ++rank) all.push_back(sum += std::pow(rank, -1.1));
-    return all;
-  }();
-  return sums;
 }
 
 // As many values as are fed in turn.
@@ -87,7 +66,6 @@ constexpr std::size_t kSourceKeys = std::size_t{1} << 21;
 template <class Key>
 std::vector<Key> MakeKeys(Data data) {
   std::mt19937_64 random(20);
-  std::uniform_real_distribution<double> real(0, ZipfSums().back());
   std::vector<Key> keys(kSourceKeys);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     switch (data) {
@@ -101,22 +79,12 @@ std::vector<Key> MakeKeys(Data data) {
         keys[i] = static_cast<Key>(random() % 100) * 1'000'003;
         break;
       case Data::kZipf: {
-        const auto& sums = ZipfSums();
-        const auto rank = std::lower_bound(sums.begin(), sums.end(), real(random)) - sums.begin();
-        keys[i] = static_cast<Key>(static_cast<Key>(rank) * Key{0x9E3779B1});
+        keys[i] = static_cast<Key>(static_cast<Key>(ZipfRank(random)) * Key{0x9E3779B1});
         break;
       }
     }
   }
   return keys;
-}
-
-struct Spread {
-  double least = 0, median = 0, greatest = 0;
-};
-Spread SpreadOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values.front(), values[values.size() / 2], values.back()};
 }
 
 /// Where a round's time goes, seconds.

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <span>
@@ -24,9 +23,11 @@
 #include "gpu/sort/cpu_sorter.h"
 #include "gpu/sort/gl_sorters.h"
 #include "gpu/sort/sorter_factory.h"
+#include "tests/bench/measuring.h"
 
 namespace {
 
+using tidemark::bench::CpuModel;
 using namespace tidemark::sort;  // NOLINT(google-build-using-namespace)
 
 struct Plan {
@@ -57,15 +58,6 @@ std::uint64_t Hash(std::span<const Key> keys) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const Key key : keys) hash = (hash ^ key) * 0x100000001b3U;
   return hash;
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
 }
 
 // Sorts `keys`, window by window, four windows a request as far as they go; returns keys a second.

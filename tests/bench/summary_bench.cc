@@ -17,8 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <span>
@@ -31,9 +29,16 @@
 #include "summaries/frequency_view.h"
 #include "summaries/quantile_summary.h"
 #include "summaries/quantile_view.h"
+#include "tests/bench/measuring.h"
 
 namespace tidemark {
 namespace {
+
+using bench::CpuModel;
+using bench::Spread;
+using bench::SpreadOf;
+using bench::ThreadSeconds;
+using bench::ZipfRank;
 
 constexpr double kQuantileEpsilon = 0.001;
 constexpr double kFrequencyEpsilon = 1e-4;
@@ -57,21 +62,6 @@ Plan SmokePlan() {
   return plan;
 }
 
-double ThreadSeconds() {
-  std::timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-std::string CpuModel() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(cpuinfo, line)) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  }
-  return "unknown CPU";
-}
-
 enum class Data { kRandom, kSorted, kFewDistinct, kZipf };
 constexpr std::array kAllData{Data::kRandom, Data::kSorted, Data::kFewDistinct, Data::kZipf};
 const char* Name(Data data) {
@@ -79,23 +69,11 @@ const char* Name(Data data) {
   return kNames[static_cast<std::size_t>(data)];
 }
 
-// Ranks 1 … 2^20 of Zipf(1.1), cumulated.
-const std::vector<double>& ZipfSums() {
-  static const std::vector<double> sums = [] {
-    std::vector<double> all;
-    double sum = 0;
-    for (int rank = 1; rank <= 1 << 20; ++rank) all.push_back(sum += std::pow(rank, -1.1));
-    return all;
-  }();
-  return sums;
-}
-
 constexpr std::size_t kSources = 16;  // different windows that are used in turn
 
 template <class Key>
 std::vector<std::vector<Key>> MakeWindows(Data data, std::size_t window) {
   std::mt19937_64 random(20);
-  std::uniform_real_distribution<double> real(0, ZipfSums().back());
   std::vector<std::vector<Key>> windows(kSources, std::vector<Key>(window));
   for (std::size_t w = 0; w < kSources; ++w) {
     for (std::size_t i = 0; i < window; ++i) {
@@ -110,9 +88,7 @@ std::vector<std::vector<Key>> MakeWindows(Data data, std::size_t window) {
           windows[w][i] = static_cast<Key>(random() % 100) * 1'000'003;
           break;
         case Data::kZipf: {
-          const auto& sums = ZipfSums();
-          const auto rank = std::lower_bound(sums.begin(), sums.end(), real(random)) - sums.begin();
-          windows[w][i] = static_cast<Key>(static_cast<Key>(rank) * Key{0x9E3779B1});
+          windows[w][i] = static_cast<Key>(static_cast<Key>(ZipfRank(random)) * Key{0x9E3779B1});
           break;
         }
       }
@@ -126,14 +102,6 @@ std::vector<std::vector<Key>> SortedWindows(Data data, std::size_t window) {
   auto windows = MakeWindows<Key>(data, window);
   for (auto& keys : windows) std::sort(keys.begin(), keys.end());
   return windows;
-}
-
-struct Spread {
-  double least = 0, median = 0, greatest = 0;
-};
-Spread SpreadOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values.front(), values[values.size() / 2], values.back()};
 }
 
 template <class Key>
