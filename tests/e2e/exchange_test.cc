@@ -28,14 +28,6 @@ using client::ValueType;
 constexpr std::uint32_t kSeed = 20'261'122;
 const std::vector<double> kShares{0.001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999};
 
-Code CodeOf(const auto& call) {
-  try {
-    call();
-  } catch (const client::Error& error) {
-    return error.code();
-  }
-  return Code::kOk;
-}
 std::string MessageOf(const auto& call) {
   try {
     call();

@@ -24,15 +24,6 @@ using client::Ipv4;
 using client::StreamConfig;
 using client::ValueType;
 
-Code CodeOf(const auto& call) {
-  try {
-    call();
-  } catch (const client::Error& error) {
-    return error.code();
-  }
-  return Code::kOk;
-}
-
 class HierarchyTest : public testing::Test {
  protected:
   client::Client& client() { return daemon_.client(); }

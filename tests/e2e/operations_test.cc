@@ -274,16 +274,8 @@ TEST(Operations, AnIdlePushDoesNotDelayTheEnd) {
   const auto begun = std::chrono::steady_clock::now();
   daemon.Stop();
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
-  const auto code_of = [](const auto& finish) {
-    try {
-      finish();
-    } catch (const client::Error& error) {
-      return error.code();
-    }
-    return client::Code::kOk;
-  };
-  EXPECT_EQ(code_of([&] { acknowledged.Finish(); }), client::Code::kUnavailable);
-  EXPECT_EQ(code_of([&] { plain.Finish(); }), client::Code::kUnavailable);
+  EXPECT_EQ(CodeOf([&] { acknowledged.Finish(); }), client::Code::kUnavailable);
+  EXPECT_EQ(CodeOf([&] { plain.Finish(); }), client::Code::kUnavailable);
   EXPECT_EQ(StoppedValues(daemon), 4u);
 }
 

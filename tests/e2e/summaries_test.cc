@@ -31,15 +31,6 @@ using client::ValueType;
 
 constexpr std::uint32_t kSeed = 20'261'121;
 
-Code CodeOf(const auto& call) {
-  try {
-    call();
-  } catch (const client::Error& error) {
-    return error.code();
-  }
-  return Code::kOk;
-}
-
 class SummariesTest : public testing::Test {
  protected:
   client::Client& client() { return daemon_.client(); }

@@ -29,6 +29,16 @@ std::uint16_t FreePort();
 /// `more`, and unless given there: port 0 everywhere, and the shortest measuring of sorters.
 std::vector<std::string> DaemonFlags(const std::vector<std::string>& more = {});
 
+/// How a call of the client's library ends.
+client::Code CodeOf(const auto& call) {
+  try {
+    call();
+  } catch (const client::Error& error) {
+    return error.code();
+  }
+  return client::Code::kOk;
+}
+
 /// Starts in the constructor, ready when it returns. Stop, which the destructor calls, sends
 /// SIGTERM and expects exit status 0 and no process left. What it logged is printed if a test has
 /// failed. Thread: one, except address() and port(). Errors: throws std::runtime_error if it does

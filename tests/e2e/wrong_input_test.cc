@@ -381,33 +381,25 @@ TEST_F(WrongCallTest, BadUtf8InAName) {
 
 TEST_F(WrongCallTest, WrongQueries) {
   client::Client& client = daemon_->client();
-  const auto code_of = [](const auto& call) {
-    try {
-      call();
-    } catch (const client::Error& error) {
-      return error.code();
-    }
-    return Code::kOk;
-  };
-  EXPECT_EQ(code_of([&] { client.Quantiles("nowhere", {0.5}); }), Code::kNotFound);
-  EXPECT_EQ(code_of([&] { client.Quantiles("f64", {-0.1}); }), Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.Quantiles("f64", {std::nan("")}); }), Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.Quantiles("f64", std::vector<double>(10'001, 0.5)); }),
+  EXPECT_EQ(CodeOf([&] { client.Quantiles("nowhere", {0.5}); }), Code::kNotFound);
+  EXPECT_EQ(CodeOf([&] { client.Quantiles("f64", {-0.1}); }), Code::kInvalidArgument);
+  EXPECT_EQ(CodeOf([&] { client.Quantiles("f64", {std::nan("")}); }), Code::kInvalidArgument);
+  EXPECT_EQ(CodeOf([&] { client.Quantiles("f64", std::vector<double>(10'001, 0.5)); }),
             Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.HeavyHitters("f64", 0); }), Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.Ranks("f64", {client::Value{std::string("x")}}); }),
+  EXPECT_EQ(CodeOf([&] { client.HeavyHitters("f64", 0); }), Code::kInvalidArgument);
+  EXPECT_EQ(CodeOf([&] { client.Ranks("f64", {client::Value{std::string("x")}}); }),
             Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.EquiDepthHistogram("f64", 0); }), Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(CodeOf([&] { client.EquiDepthHistogram("f64", 0); }), Code::kInvalidArgument);
+  EXPECT_EQ(CodeOf([&] {
               client.Histogram("f64", {client::Value{2.0}, client::Value{1.0}});
             }),
             Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.Quantiles("f64", {0.5}, {.last_values = 5}); }),
+  EXPECT_EQ(CodeOf([&] { client.Quantiles("f64", {0.5}, {.last_values = 5}); }),
             Code::kFailedPrecondition);
-  EXPECT_EQ(code_of([&] { client.CreateStream(""); }), Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.CreateStream("e", {.quantile_epsilon = 0.7}); }),
+  EXPECT_EQ(CodeOf([&] { client.CreateStream(""); }), Code::kInvalidArgument);
+  EXPECT_EQ(CodeOf([&] { client.CreateStream("e", {.quantile_epsilon = 0.7}); }),
             Code::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { client.DeleteStream("nowhere"); }), Code::kNotFound);
+  EXPECT_EQ(CodeOf([&] { client.DeleteStream("nowhere"); }), Code::kNotFound);
   EXPECT_GE(daemon_->Metric(R"(tidemark_query_errors_total{method="quantiles"})"), 4);
 }
 
