@@ -184,7 +184,7 @@ void Command::Define() {
                    "Form tail: largest rank error, as a share of the distance from the largest")
       ->option_text("E");
   create->add_flag("--no-frequencies", options_.no_frequencies,
-                   "Keep no counts of items: several times the speed");
+                   "Keep no counts of items; with --form compact, windows need no sort");
   create->add_option("--last", options_.last, "Answer over up to the last N values, too")
       ->option_text("N");
   create->add_option("--window", options_.window, "Answer over up to so much time, too, e.g. 1h")

@@ -74,7 +74,7 @@ constexpr std::array kSettings = {
             "form tail: largest rank error, as a share of the distance from the largest value",
             1e-6, 0.5},
     Setting{"streams", "frequencies", "frequencies", TIDEMARK_FIELD(streams.frequencies),
-            "count items, too; false: quantiles alone, at several times the speed"},
+            "count items, too; false: quantiles alone, which the compact form need not sort for"},
     Setting{"streams", "sliding_epsilon", "sliding-epsilon",
             TIDEMARK_FIELD(streams.sliding_epsilon),
             "largest error over a sliding window, as a share of its values", 1e-4, 0.2},
