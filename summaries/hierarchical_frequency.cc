@@ -90,9 +90,9 @@ void HierarchicalFrequencySummary<Key>::Merge(const HierarchicalFrequencySummary
         "same epsilon and the same levels");
   }
   CheckRoom(other.count_);
-  auto together = internal::MergeTrees<Key>(
-      *levels_, {entries_->Unpack(*levels_, dropped()), root_},
-      {other.entries_->Unpack(*levels_, other.dropped()), other.root_});
+  auto together =
+      internal::MergeTrees<Key>(*levels_, {entries_->Unpack(*levels_, dropped()), root_},
+                                {other.entries_->Unpack(*levels_, other.dropped()), other.root_});
   root_ = together.root;
   count_ += other.count_;
   internal::PrefixSweep<Key> sweep(*levels_, {}, internal::WindowMass(), dropped(), dropped());

@@ -92,8 +92,7 @@ bool SlidingRecord<Key>::ExpiredFits() const {
   const std::uint64_t by_count = end_ - std::min(end_, options.max_values);
   if (!rule_->by_time()) return expired_ == by_count;
   const std::int64_t border = WindowBorder(this->now_us(), options.max_age_us);
-  return expired_ <= times_.After(border).high &&
-         (options.max_values == 0 || expired_ <= by_count);
+  return expired_ <= times_.After(border).high && (options.max_values == 0 || expired_ <= by_count);
 }
 
 template <class Key>

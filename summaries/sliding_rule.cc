@@ -84,9 +84,9 @@ SlidingRule::SlidingRule(const SlidingOptions& options) : options_(options) {
       Solve([this](std::uint64_t values,
                    std::uint64_t aging) { return FrequencyWidth(values, aging) + 1; },
             epsilon());
-  tree_aging_ = Solve([this](std::uint64_t values,
-                             std::uint64_t aging) { return TreeWidth(values, aging) + 1; },
-                      epsilon());
+  tree_aging_ = Solve(
+      [this](std::uint64_t values, std::uint64_t aging) { return TreeWidth(values, aging) + 1; },
+      epsilon());
 }
 
 template <class Width>

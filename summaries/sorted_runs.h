@@ -176,18 +176,21 @@ void VisitRunsByStrides(std::span<const Key> sorted, std::size_t least, Visit vi
     while (equal != 0) {
       const auto skip = static_cast<std::size_t>(std::countr_zero(equal));
       const auto ones = static_cast<std::size_t>(std::countr_one(equal >> skip));
-      const std::size_t first = at + skip * stride;          // places of one run
+      const std::size_t first = at + skip * stride;  // places of one run
       const std::size_t last = first + ones * stride;
-      // The run holds no place before `first`: else that pair had been equal, or a run had ended there.
+      // The run holds no place before `first`: else that pair had been equal, or a run had ended
+      // there.
       const Key* const from = data + (first - std::min(first, stride));
-      const auto begin = static_cast<std::size_t>(LowerBound(from, data + first, data[first]) - data);
+      const auto begin =
+          static_cast<std::size_t>(LowerBound(from, data + first, data[first]) - data);
       std::size_t end;
       if (skip + ones == pairs) {  // it may go on
         end = RunEnd(sorted, last, stride);
         next = end;  // the next run begins there
         equal = 0;
       } else {
-        end = static_cast<std::size_t>(UpperBound(data + last, data + last + stride, data[last]) - data);
+        end = static_cast<std::size_t>(UpperBound(data + last, data + last + stride, data[last]) -
+                                       data);
         equal &= equal + (std::uint64_t{1} << skip);  // clears this run's ones
       }
       if (end - begin >= least) visit(begin, end);
