@@ -80,7 +80,8 @@ template std::vector<KeyWeight<std::uint64_t>> WeightedItems(std::span<const std
                                                              std::span<const std::uint64_t>);
 
 template <class Key>
-StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options) : options_(options) {
+StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options)
+    : options_(options), empty_(EmptySnapshot<Key>(options)) {
   if (options.quantile_epsilon) quantiles_.emplace(MakeQuantiles<Key>(options));
   if (options.frequency_epsilon) {
     const double epsilon = *options.frequency_epsilon;
@@ -144,7 +145,7 @@ void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
 
 template <class Key>
 SummarySnapshot<Key> StreamSummaries<Key>::Snapshot() const {
-  SummarySnapshot<Key> snapshot = EmptySnapshot<Key>(options_);
+  SummarySnapshot<Key> snapshot = empty_;
   snapshot.count = count_;
   if (frequencies_) {
     snapshot.frequencies = frequencies_->Snapshot();
@@ -251,14 +252,18 @@ void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
   if (weights_) {
     check(weights_->epsilon() == wanted.weights_->epsilon(), "weights of another epsilon");
   }
+  // Hierarchies count weights where the stream has them.
+  const auto check_hierarchy = [&](std::uint64_t count) {
+    if (!weights_) {
+      check_count(count, "a hierarchy");
+    } else if (count != weight()) {
+      throw std::invalid_argument("a hierarchy of another total weight than the weights");
+    }
+  };
   if (hierarchy_) {
     check(hierarchy_->epsilon() == wanted.hierarchy_->epsilon(), "a hierarchy of another epsilon");
     check(hierarchy_->levels() == wanted.hierarchy_->levels(), "a hierarchy of other prefixes");
-    if (!weights_) {
-      check_count(hierarchy_->count(), "a hierarchy");
-    } else if (hierarchy_->count() != weight()) {
-      throw std::invalid_argument("a hierarchy of another total weight than the weights");
-    }
+    check_hierarchy(hierarchy_->count());
   }
   if (text_levels_) {
     check(text_levels_->size() == wanted.text_levels_->size(), "a hierarchy of other levels");
@@ -266,11 +271,7 @@ void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
       check((*text_levels_)[i].epsilon() == (*wanted.text_levels_)[i].epsilon(),
             "a hierarchy of another epsilon");
     }
-    if (!weights_) {
-      check_count(text_levels_->count(), "a hierarchy");
-    } else if (text_levels_->count() != weight()) {
-      throw std::invalid_argument("a hierarchy of another total weight than the weights");
-    }
+    check_hierarchy(text_levels_->count());
   }
   if (sums_) {
     check(sums_->epsilon() == wanted.sums_->epsilon() && sums_->type() == wanted.sums_->type(),

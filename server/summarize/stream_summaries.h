@@ -89,7 +89,7 @@ class StreamSummaries {
   static StreamSummaries FromFrames(const SummaryOptions& options, const SummaryFrames& frames);
 
  private:
-  /// Calls visit(name, mine, other's) for each kind of summary.
+  /// Calls visit(name, summary, its member of SummaryFrames) for each kind of summary.
   template <class Self, class Visit>
   static void ForEach(Self& self, Visit visit) {
     visit("quantiles", self.quantiles_, &SummaryFrames::quantiles);
@@ -102,6 +102,7 @@ class StreamSummaries {
   void CheckFrames(const StreamSummaries& wanted) const;
 
   SummaryOptions options_;
+  SummarySnapshot<Key> empty_;  // what Snapshot() fills in
   std::optional<QuantileForm<Key>> quantiles_;
   std::optional<FrequencySummary<Key>> frequencies_;
   std::optional<WeightedFrequencySummary<Key>> weights_;

@@ -154,7 +154,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   virtual StreamStats Stats() const = 0;
 
-  /// Serialized summaries, quantile then frequency, after every window under way is published:
+  /// Serialized summaries, sliding ones last, after every window under way is published:
   /// equal for equal batches and times. For comparisons; not a public format.
   virtual std::string SerializeSummaries() const = 0;
 
