@@ -4,11 +4,11 @@
 //
 // Cells. At level s a key belongs to cell key >> s. The window is divided at level
 // CellLevel(minimum, maximum, count, stride), the finest at which it spans few enough cells
-// (WindowCells): where the stride is not small, stride / 16 to stride / 4 keys to a cell on
+// (WindowCells): where the stride is not small, stride / 8 to stride / 2 keys to a cell on
 // average, so that what a border misses of the stride is little. A cell is light if at most
 // `stride` keys are in it. A heavy one of level 0 is a run: its keys are equal. A heavy cell of a
 // higher level is divided in its turn, RefineBits(its keys, stride) levels further down (at most to
-// level 0), into 4 to 8 cells for each stride of its keys. Every cell is a dyadic interval, which
+// level 0), into 2 to 4 cells for each stride of its keys. Every cell is a dyadic interval, which
 // depends on the window's keys by its level alone: whoever has counted finer cells can add them up
 // to these.
 //
@@ -35,7 +35,7 @@
 namespace tidemark::internal {
 
 /// Cells that a window may span for each `stride` of its keys, and for each key.
-inline constexpr std::uint64_t kCellsPerStride = 8;
+inline constexpr std::uint64_t kCellsPerStride = 4;
 inline constexpr std::uint64_t kKeysPerCell = 4;
 /// No window spans more at once: what a core's second cache can be counted into.
 inline constexpr std::uint64_t kMaxCells = std::uint64_t{1} << 15;
@@ -61,7 +61,7 @@ constexpr int CellLevel(Key min, Key max, std::uint64_t count, std::uint64_t str
 
 /// How many levels further down a heavy cell is divided. REQUIRES: keys > stride >= 1.
 constexpr int RefineBits(std::uint64_t keys, std::uint64_t stride) {
-  return static_cast<int>(std::bit_width((keys - 1) / stride)) + 2;
+  return static_cast<int>(std::bit_width((keys - 1) / stride)) + 1;
 }
 
 /// The level at which a heavy cell of `level` is divided.

@@ -30,21 +30,36 @@ struct EvenCells {
   }
 };
 
-/// Blocks of one level, each of cells of a level of its own. shapes[block] has that level in the
-/// lower half, and in the upper half the index of the block's first cell less the number of that
-/// cell (its least key >> its level), mod 2^16.
+/// How the cells of a block are numbered: its level in the lower bits, and above them the index of
+/// the block's first cell less the number of that cell (its least key >> its level), mod 2^26.
+struct BlockShape {
+  static constexpr int kLevelBits = 6;
+  static constexpr std::uint32_t kLevelMask = (std::uint32_t{1} << kLevelBits) - 1;
+  static constexpr std::uint32_t kIndexMask = 0xFFFF'FFFFu >> kLevelBits;
+
+  static constexpr std::uint32_t Make(std::uint32_t first, std::uint32_t number, int level) {
+    return (first - number) << kLevelBits | static_cast<std::uint32_t>(level);
+  }
+};
+
+/// Blocks whose shapes fit into registers (block_indices.h).
+inline constexpr std::size_t kFewBlocks = 64;
+
+/// Blocks of one level, each of cells of a level of its own.
 template <class Key>
 struct BlockCells {
   int level;  ///< of the blocks
   Key base;
-  const std::uint32_t* shapes;
+  const std::uint32_t* shapes;  ///< of each block (BlockShape)
+  bool few;                     ///< indices are to be taken by block_indices.h
 
   std::size_t operator()(Key key) const {
     constexpr std::uint32_t kShiftMask = 8 * sizeof(Key) - 1;  // spares the compiler its own
     const std::uint32_t shape =
         shapes[static_cast<std::size_t>(static_cast<Key>((key >> level) - base))];
-    return static_cast<std::uint16_t>(static_cast<std::uint32_t>(key >> (shape & kShiftMask)) +
-                                      (shape >> 16));
+    return (static_cast<std::uint32_t>(key >> (shape & kShiftMask)) +
+            (shape >> BlockShape::kLevelBits)) &
+           BlockShape::kIndexMask;
   }
 };
 

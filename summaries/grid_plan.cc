@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "summaries/digest_rule.h"
+#include "summaries/grid_kernels.h"
 
 namespace tidemark::internal {
 namespace {
@@ -11,11 +12,14 @@ namespace {
 constexpr double kFewLeft = 0.01;  // share of a sample that may be chance
 constexpr double kClearly = 0.9;   // of the best cost so far: what is worth another way
 
+constexpr double kMargin = 1.3;        // for what a sample may miss of how dense a block is
 constexpr double kNearlyHeavy = 0.95;  // of the stride: about half of such cells are heavy
 
-constexpr double kMaxGridCells = 65536;  // BlockCells counts them with 16 bits
-constexpr double kMaxBlocks = 1024;      // their shapes stay in the first cache
-constexpr int kMaxBlockBits = 12;        // cells of one block: 2^12
+constexpr double kMaxGridCells =
+    262144;                          // most are hardly touched; those that are stay in the cache
+constexpr double kMaxBlocks = 1024;  // their shapes stay in the first cache
+constexpr int kMaxBlockBits = 12;    // cells of one block: 2^12
+constexpr int kMaxFewBits = 16;      // the same of few blocks, which are larger
 
 constexpr std::size_t kSure = 5;  // keys of a sample in one light cell that are hardly chance
 constexpr int kTogetherBits = 4;  // neighbours that are looked at together: 2^4 cells
@@ -102,10 +106,20 @@ class Planner {
         SetEven(task_, even, left, plan);
       }
     }
-    if (best > Cost(kBlocksCost, 0, LeastStuck(), kCopyBlocksCost) && FindBlocks()) {
+    if (task_.few_blocks) {
+      const auto few = [&](double cells, double left) {
+        return Cost(kFewBlocksCost, cells, left, kCopyFewBlocksCost);
+      };
+      if (best > few(0, 0) && FindBlocks(kFewBlocks, kMaxFewBits, 0)) {
+        const double left = std::max(stuck_share_, sort_.run_share);
+        if (is_better(few(static_cast<double>(cells_), left))) SetBlocks(left, true, plan);
+      }
+    }
+    if (best > Cost(kBlocksCost, 0, LeastStuck(), kCopyBlocksCost) &&
+        FindBlocks(MostBlocks(), kMaxBlockBits, kNear)) {
       const double left = std::max(stuck_share_, sort_.run_share);
       if (is_better(Cost(kBlocksCost, static_cast<double>(cells_), left, kCopyBlocksCost))) {
-        SetBlocks(left, plan);
+        SetBlocks(left, false, plan);
       }
     }
     const double split = SplitCost();
@@ -197,12 +211,17 @@ class Planner {
     return heavy;
   }
 
+  double MostBlocks() const { return task_.count < kLargeTask ? kMaxBlocks / 2 : kMaxBlocks; }
+
+  int BlockLevel(double most) const {
+    int level = task_.level;
+    while (CellsOf(task_, level) > most) ++level;
+    return level;
+  }
+
   /// Share of keys that no blocks part.
-  double LeastStuck() {
-    block_level_ = task_.level;
-    const double most = task_.count < kLargeTask ? kMaxBlocks / 2 : kMaxBlocks;
-    while (CellsOf(task_, block_level_) > most) ++block_level_;
-    const int least = std::max(0, block_level_ - kMaxBlockBits);
+  double LeastStuck() const {
+    const int least = std::max(0, BlockLevel(MostBlocks()) - kMaxBlockBits);
     std::size_t stuck = 0;
     ForEachStretch(sample_, 0, sample_.size(), least, [&](std::size_t begin, std::size_t end) {
       if (end - begin >= kSure && Keys(begin, end) > 1.9 * stride_) stuck += end - begin;
@@ -210,9 +229,14 @@ class Planner {
     return static_cast<double>(stuck) / static_cast<double>(sample_.size());
   }
 
-  /// Whether blocks can be cut; and sets blocks_, cells_ and stuck_share_.
-  bool FindBlocks() {
-    if (CellsOf(task_, task_.level) > kMaxGridCells) return false;
+  /// Whether at most `most` blocks of up to 2^bits cells can be cut; and sets block_level_,
+  /// blocks_, cells_ and stuck_share_.
+  bool FindBlocks(double most, int bits, std::size_t near) {
+    block_level_ = BlockLevel(most);
+    least_ = std::max(0, block_level_ - bits);
+    starts_.clear();
+    blocks_.clear();
+    cells_ = 0;
     const auto count = static_cast<std::size_t>(CellsOf(task_, block_level_));
     std::size_t at = 0;
     for (std::size_t block = 0; block < count; ++block) {
@@ -223,7 +247,7 @@ class Planner {
     starts_.push_back(at);
     std::size_t stuck = 0;
     for (std::size_t block = 0; block < count; ++block) {
-      const int level = LevelWithin(block, stuck);
+      const int level = LevelWithin(block, near, stuck);
       const std::size_t cells = std::size_t{1} << (block_level_ - level);
       blocks_.push_back(
           {static_cast<std::uint32_t>(cells_), static_cast<std::uint32_t>(cells), level});
@@ -234,24 +258,42 @@ class Planner {
     return true;
   }
 
-  /// The level of a block's cells. Where all of it is dense, that is told from the block and its
-  /// neighbours, as its own few keys of the sample may be few by chance.
-  int LevelWithin(std::size_t block, std::size_t& stuck) const {
-    const std::size_t from = block < kNear ? 0 : block - kNear;
-    const std::size_t to = std::min(starts_.size() - 1, block + kNear + 1);
-    const double near =
+  /// The level of a block's cells. How dense it is where its keys are spread evenly is told from
+  /// all of its sample, with its neighbours' if that is little.
+  int LevelWithin(std::size_t block, std::size_t near, std::size_t& stuck) const {
+    const std::size_t from = block < near ? 0 : block - near;
+    const std::size_t to = std::min(starts_.size() - 1, block + near + 1);
+    const std::size_t begin = starts_[block], end = starts_[block + 1];
+    const double about =
         static_cast<double>(starts_[to] - starts_[from]) / static_cast<double>(to - from);
-    const double own = static_cast<double>(starts_[block + 1] - starts_[block]);
+    const double own = static_cast<double>(end - begin);
     const double each =
-        std::max(near, own) / static_cast<double>(std::uint64_t{1} << (block_level_ - task_.level));
-    const int least = std::max(0, block_level_ - kMaxBlockBits);
+        std::max({near > 0 ? about : own + std::sqrt(own), own, Densest(begin, end)}) /
+        static_cast<double>(std::uint64_t{1} << (block_level_ - task_.level));
     int needed = task_.level;
-    if (each * scale_ > 0.6 * stride_) {
-      needed = RefinedLevel(task_.level, HeavyKeys(1.3 * each * scale_), task_.stride);
+    const double keys = kMargin * each * scale_ * static_cast<double>(1 << task_.finer);
+    if (keys > 0.8 * stride_) needed = RefinedLevel(task_.level, HeavyKeys(keys), task_.stride);
+    needed = std::min(needed, NeededLevel(begin, end, task_.level, least_, each, stuck));
+    return std::max(needed, least_);
+  }
+
+  /// How much of the sample a block would have if it were as dense everywhere as where it is
+  /// densest beyond chance.
+  double Densest(std::size_t begin, std::size_t end) const {
+    double densest = 0;
+    for (int level = task_.level + 2; level < block_level_; level += 2) {
+      const auto parts = static_cast<double>(std::uint64_t{1} << (block_level_ - level));
+      ForEachStretch(sample_, begin, end, level, [&](std::size_t from, std::size_t to) {
+        densest = std::max(densest, Surely(to - from) * parts);
+      });
     }
-    needed = std::min(
-        needed, NeededLevel(starts_[block], starts_[block + 1], task_.level, least, each, stuck));
-    return std::max(needed, least);
+    return densest;
+  }
+
+  /// At least so many of a sample are expected where `seen` are.
+  static double Surely(std::size_t seen) {
+    const double count = static_cast<double>(seen);
+    return std::max(0.0, count - 2.5 * std::sqrt(count));
   }
 
   /// The level that cells must have for sample[begin, end), all in cells of `level`, in each of
@@ -269,18 +311,21 @@ class Planner {
         stuck += to - from;
         return;
       }
+      const bool stands_out = static_cast<double>(to - from) > chance;
+      if (!stands_out && task_.finer == 0 && Surely(to - from) <= usual) return;
       const double each = static_cast<double>(to - from) /
                           static_cast<double>(std::uint64_t{1} << (level - refined));
       needed = std::min(needed, NeededLevel(from, to, refined, least, each, stuck));
       // A bit more where it stands out: there may be more keys than the sample shows.
-      if (static_cast<double>(to - from) > chance) refined = std::max(refined - 1, least);
+      if (stands_out) refined = std::max(refined - 1, least);
       needed = std::min(needed, refined);
     });
     return needed;
   }
 
-  void SetBlocks(double left, GridPlan<Key>& plan) {
+  void SetBlocks(double left, bool few, GridPlan<Key>& plan) {
     plan.way = GridWay::kBlocks;
+    plan.few_blocks = few;
     plan.left = left;
     plan.cells = cells_;
     plan.block_level = block_level_;
@@ -289,9 +334,9 @@ class Planner {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const auto least = static_cast<Key>(static_cast<Key>(plan.block_base + i) << block_level_);
       const auto number = static_cast<std::uint32_t>(least >> blocks_[i].level);
-      plan.shapes.push_back((blocks_[i].first - number) << 16 |
-                            static_cast<std::uint32_t>(blocks_[i].level));
+      plan.shapes.push_back(BlockShape::Make(blocks_[i].first, number, blocks_[i].level));
     }
+    plan.shapes.resize(std::max(plan.shapes.size(), kFewBlocks));
     plan.blocks.swap(blocks_);
   }
 
@@ -313,7 +358,7 @@ class Planner {
   const double stride_;
   const SortCosts sort_;
 
-  int block_level_ = 0;
+  int block_level_ = 0, least_ = 0;  // of the blocks, and of the finest cells that they may have
   std::vector<std::size_t> starts_;  // of each block in the sample, and its end
   std::vector<GridBlock> blocks_;
   std::size_t cells_ = 0;   // of all blocks

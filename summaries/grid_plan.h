@@ -15,10 +15,12 @@ namespace tidemark::internal {
 /// Keys that are to be divided into cells of a level (digest_rule.h).
 template <class Key>
 struct GridTask {
-  std::size_t count;     ///< keys
-  Key min, max;          ///< of all of them
-  int level;             ///< at which they are divided
-  std::uint64_t stride;  ///< of the digest
+  std::size_t count;        ///< keys
+  Key min, max;             ///< of all of them
+  int level;                ///< at which they are divided
+  std::uint64_t stride;     ///< of the digest
+  int finer = 0;            ///< how often blocks are to be halved beyond what the sample says
+  bool few_blocks = false;  ///< whether block_indices.h may be used
 };
 
 enum class GridWay : std::uint8_t {
@@ -43,7 +45,8 @@ struct GridPlan {
   std::vector<GridBlock> blocks;      ///< kEven has one
   std::size_t cells = 0;              ///< of all blocks
   int block_level = 0;                ///< kBlocks: as BlockCells has it (grid_kernels.h), also
-  Key block_base = 0;                 ///< the next two
+  Key block_base = 0;                 ///< the next three
+  bool few_blocks = false;            ///< for block_indices.h
   std::vector<std::uint32_t> shapes;
   std::vector<std::uint16_t> counts;  ///< scratch
 };
@@ -51,10 +54,12 @@ struct GridPlan {
 /// What each key costs, counting it into even cells taken as 1 (measured with digest_bench).
 inline constexpr double kEvenCost = 1;
 inline constexpr double kBlocksCost = 1.5;
+inline constexpr double kFewBlocksCost = 1.05;
 inline constexpr double kSplitCost = 0.8;
 inline constexpr double kCopyCost = 0.6;        // to look whether it lies in a cell to be copied
 inline constexpr double kCopyBlocksCost = 0.9;  // the same in cells of different levels
-inline constexpr double kCellCost = 1.2;        // what a cell costs that is cleared and looked at
+inline constexpr double kCopyFewBlocksCost = 0.7;
+inline constexpr double kCellCost = 1.2;  // what a cell costs that is cleared and looked at
 
 /// What an ascending sample says of runs: values that come more often than the stride.
 struct RunEstimate {

@@ -18,7 +18,7 @@ std::uint64_t TailShare(int depth) {
   return kOne - left;
 }
 
-constexpr std::uint64_t kDigestsShare = 8;  // one part in so many of the share at depth 0
+constexpr std::uint64_t kDigestsShare = 6;  // one part in so many of the share at depth 0
 
 }  // namespace
 

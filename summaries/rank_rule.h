@@ -40,8 +40,9 @@
 // to
 //   become one (compact_quantiles.h says when). A series, so that there is room to prune at every
 //   depth, for ever.
-// - Digests of windows: an eighth of the share at depth 0 (uniform: stride = eps * count / 8).
-//   Coarser ones leave more entries in random order, finer ones cost the window more time.
+// - Digests of windows: a sixth of the share at depth 0 (uniform: stride = eps * count / 6).
+//   Coarser ones leave more entries in random order, finer ones cost the window more time (an
+//   eighth: 8 % less memory at 0.1 % in windows of 2^20, a fifth: 12 % more).
 #ifndef TIDEMARK_SUMMARIES_RANK_RULE_H_
 #define TIDEMARK_SUMMARIES_RANK_RULE_H_
 

@@ -26,6 +26,8 @@ constexpr std::size_t kWatchEighths = 3;
 constexpr double kSurely = 0.8;    // of what a window seems to have saved: costs are estimates
 constexpr int kMostWait = 15;      // what is lost in one window in 16 is not seen
 constexpr double kPiledUp = 0.23;  // share of the keys counted so far
+constexpr int kMostFiner = 1;      // halvings: cells of which few are missed, and not too many
+constexpr int kLongCalm = 32;      // windows: what is then tried in vain costs 2 % of them
 
 template <class Key>
 double DefaultSortCost() {
@@ -76,6 +78,7 @@ template <class Key>
 void WindowGrid<Key>::AddWindow(std::span<Key> window, GridMemory& memory, Builder& builder) {
   const Glance glance = LookAt(window, builder.reach());
   work_ = 0;
+  missed_ = false;
   sorted_ = glance.sort ? window.size() : 0;
   if (glance.sort) {
     SortWindow(window, builder);
@@ -83,13 +86,26 @@ void WindowGrid<Key>::AddWindow(std::span<Key> window, GridMemory& memory, Build
     const auto [min, max] = internal::RangeOf(std::span<const Key>(window));
     builder.First(min);
     const int level = internal::CellLevel(min, max, window.size(), builder.reach());
-    AddPlanned({window.size(), min, max, level, builder.reach()}, window, glance.runs.share, 0,
-               builder);
+    AddPlanned({window.size(), min, max, level, builder.reach(), memory.finer, tuning_.few_blocks},
+               window, glance.runs.share, 0, builder);
+    Learn(memory);
   }
   const bool wait = glance.looked && !Paid(glance, window.size());
   memory.last_wait =
       wait ? static_cast<std::uint8_t>(std::min(2 * memory.last_wait + 1, kMostWait)) : 0;
   memory.wait = memory.last_wait;
+}
+
+/// Windows of a stream are alike: if blocks were too coarse in one, they are halved in the next.
+template <class Key>
+void WindowGrid<Key>::Learn(GridMemory& memory) const {
+  if (missed_) {
+    if (memory.finer < kMostFiner) ++memory.finer;
+    memory.calm = 0;
+  } else if (memory.finer > 0 && ++memory.calm == kLongCalm) {
+    --memory.finer;
+    memory.calm = 0;
+  }
 }
 
 template <class Key>
@@ -161,8 +177,8 @@ void WindowGrid<Key>::AddCells(std::span<Key> keys, int level, std::size_t depth
   const Glance glance = LookAt(keys, builder.reach());
   if (glance.sort) return AddBySort(keys, level, builder);
   const auto [min, max] = internal::RangeOf(std::span<const Key>(keys));
-  AddPlanned({keys.size(), min, max, level, builder.reach()}, keys, glance.runs.share, depth,
-             builder);
+  AddPlanned({keys.size(), min, max, level, builder.reach(), 0, tuning_.few_blocks}, keys,
+             glance.runs.share, depth, builder);
 }
 
 template <class Key>
@@ -190,9 +206,10 @@ void WindowGrid<Key>::AddPlanned(const GridTask<Key>& task, std::span<Key> keys,
                         static_cast<std::size_t>(base & (group - 1)), layer, builder);
     }
     case internal::GridWay::kBlocks:
-      return AddCounted(keys, task.level,
-                        BlockCells<Key>{plan.block_level, plan.block_base, plan.shapes.data()}, 0,
-                        layer, builder);
+      return AddCounted(
+          keys, task.level,
+          BlockCells<Key>{plan.block_level, plan.block_base, plan.shapes.data(), plan.few_blocks},
+          0, layer, builder);
   }
 }
 
@@ -274,6 +291,8 @@ void WindowGrid<Key>::AddCounted(std::span<Key> keys, int level, Cells cells, st
     layer.copied.resize(wanted + 1);  // CopyWanted writes behind the last
     internal::CopyWanted<Key>(keys, cells, layer.wanted.data(), layer.copied.data());
     layer.copied.resize(wanted);
+    missed_ |=
+        !kEven && static_cast<double>(wanted) > layer.plan.left * static_cast<double>(keys.size());
     sort_(layer.copied);
     work_ += (kEven ? internal::kCopyCost : internal::kCopyBlocksCost) *
              static_cast<double>(keys.size());

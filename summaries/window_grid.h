@@ -42,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "summaries/block_indices.h"
 #include "summaries/digest_builder.h"
 #include "summaries/grid_kernels.h"
 #include "summaries/grid_plan.h"
@@ -65,7 +66,8 @@ struct GridTuning {
   std::size_t least_counted = std::size_t{1} << 13;  ///< keys in a window
   std::size_t least_planned = std::size_t{1} << 16;  ///< to plan more than cells of one level
   std::uint64_t least_stride = 12;                   ///< below, light cells are too small
-  bool watch = true;  ///< look again after three eighths of the window
+  bool watch = true;                              ///< look again after three eighths of the window
+  bool few_blocks = internal::HasBlockIndices();  ///< blocks' shapes are kept in registers
 };
 
 /// What the last windows of a stream showed: where counting did not pay, the next ones are sorted
@@ -74,6 +76,8 @@ struct GridTuning {
 struct GridMemory {
   std::uint8_t wait = 0;       ///< windows that are sorted before it is tried again
   std::uint8_t last_wait = 0;  ///< how long it was the last time; 0 after a window that paid
+  std::uint8_t finer = 0;      ///< halvings of blocks beyond what a sample says: it missed cells
+  std::uint8_t calm = 0;       ///< windows since in which none was missed
 };
 
 template <class Key>
@@ -116,6 +120,7 @@ class WindowGrid {
 
   void AddWindow(std::span<Key> window, GridMemory& memory, Builder& builder);
   void SortWindow(std::span<Key> window, Builder& builder);
+  void Learn(GridMemory& memory) const;
   /// Whether what was done for a window costs less than sorting it.
   bool Paid(const Glance& glance, std::size_t keys) const;
   Glance LookAt(std::span<const Key> keys, std::uint64_t stride);
@@ -142,6 +147,7 @@ class WindowGrid {
   SortKeys sort_;
   GridTuning tuning_;
   DigestPath path_ = DigestPath::kSorted;
+  bool missed_ = false;     // blocks of this window were not as fine as was planned
   double work_ = 0;         // done for this window without sorting, in the units of grid_plan.h
   std::size_t sorted_ = 0;  // keys that were sorted for it
   std::vector<Key> sample_;

@@ -47,7 +47,7 @@ TEST(RankRule, SharesGrowForEverAndStayBelowEpsilon) {
   for (const double epsilon : kEpsilons) {
     const RankRule rule(epsilon, TailEnd::kUpper);
     std::uint64_t before = rule.DigestLimit(1).fraction;
-    EXPECT_LE(8 * before, rule.Limit(1, 0).fraction);
+    EXPECT_LE(6 * before, rule.Limit(1, 0).fraction);
     for (int depth = 0; depth < 256; ++depth) {
       const std::uint64_t fraction = rule.Limit(1, depth).fraction;
       ASSERT_GE(fraction, before);
