@@ -75,7 +75,8 @@ std::size_t MapValues(const Value* values, std::size_t count, Key* keys) {
 template <class Key, class Value, class Summary>
 class WindowedPeer : public Peer {
  public:
-  explicit WindowedPeer(Summary summary) : summary_(std::move(summary)), open_(kWindow) {
+  explicit WindowedPeer(Summary summary, std::size_t window = kWindow)
+      : summary_(std::move(summary)), open_(window) {
     CpuSorter();
   }
 
@@ -83,11 +84,11 @@ class WindowedPeer : public Peer {
     const auto* next = static_cast<const Value*>(values);
     sorted_ = false;
     while (count > 0) {
-      const std::size_t take = std::min(count, kWindow - filled_);
+      const std::size_t take = std::min(count, open_.size() - filled_);
       filled_ += MapValues(next, take, open_.data() + filled_);
       next += take;
       count -= take;
-      if (filled_ == kWindow) {
+      if (filled_ == open_.size()) {
         TakeWindow(open_);
         filled_ = 0;
         most_ = std::max(most_, Bytes());
@@ -296,6 +297,10 @@ std::unique_ptr<Peer> MakeCompact() {
 template <int kMillionths>
 constexpr auto kCounted = MakeCompact<CountedPeer, kMillionths>;
 template <int kMillionths>
+std::unique_ptr<Peer> MakeLargeWindows() {
+  return std::make_unique<CountedPeer>(Compact(kMillionths * 1e-6), std::size_t{1} << 20);
+}
+template <int kMillionths>
 constexpr auto kCountedTail = MakeCompact<CountedPeer, kMillionths, TailEnd::kUpper>;
 template <int kMillionths>
 constexpr auto kSorted = MakeCompact<QuantilePeer<Compact>, kMillionths>;
@@ -312,6 +317,7 @@ constexpr const char* kProven = "proven";
 std::span<const Variant> Variants() {
   static constexpr Variant kVariants[] = {
       {"compact 0.1 %", "quantile", "f32", 0.001, kProven, kCounted<1000>},
+      {"compact 0.1 %, windows of 2^20", "quantile", "f32", 0.001, kProven, MakeLargeWindows<1000>},
       {"compact 1 %", "quantile", "f32", 0.01, kProven, kCounted<10000>},
       {"compact 0.01 %", "quantile", "f32", 1e-4, kProven, kCounted<100>},
       {"compact, upper tail 0.5 %", "quantile", "f32", 0, "proven, 0.5 % of n - rank + 1",
