@@ -1,9 +1,8 @@
 #include "summaries/grid_kernels.h"
 
 #include <array>
-#include <type_traits>
 
-#include "summaries/block_indices.h"
+#include "summaries/grid_vectors.h"
 
 namespace tidemark::internal {
 namespace {
@@ -15,44 +14,19 @@ inline void AddKey(Key key, GridCell<Key>& cell) {
   ++cell.count;
 }
 
-/// Keys are read from several places in turn, so that neighbours of sorted keys, which fall into
-/// one cell, do not wait for one another's stores; an odd number of places, as cells that are a
-/// multiple of 4096 bytes apart wait for one another, too.
-constexpr std::size_t kPlaces = 7;
-
+/// Keys are read from several places in turn.
 template <class Key, class Cells>
 inline void CountInterleaved(std::span<const Key> keys, Cells cells, GridCell<Key>* counts) {
-  const std::size_t part = keys.size() / kPlaces;
+  const std::size_t part = keys.size() / kCountedPlaces;
   const Key* const first = keys.data();
   for (std::size_t i = 0; i < part; ++i) {
-    for (std::size_t place = 0; place < kPlaces; ++place) {
+    for (std::size_t place = 0; place < kCountedPlaces; ++place) {
       const Key key = first[place * part + i];
       AddKey(key, counts[cells(key)]);
     }
   }
-  for (std::size_t i = kPlaces * part; i < keys.size(); ++i)
+  for (std::size_t i = kCountedPlaces * part; i < keys.size(); ++i)
     AddKey(first[i], counts[cells(first[i])]);
-}
-
-constexpr std::size_t kIndexed = 256;  // keys whose indices stay in the first cache
-
-/// The same with indices taken for many keys at once.
-template <class Key>
-void CountIndexed(std::span<const Key> keys, BlockCells<Key> cells, GridCell<Key>* counts) {
-  const std::size_t part = keys.size() / kPlaces / kIndexed * kIndexed;
-  std::array<std::array<std::uint32_t, kIndexed>, kPlaces> indices;
-  for (std::size_t at = 0; at < part; at += kIndexed) {
-    for (std::size_t place = 0; place < kPlaces; ++place) {
-      BlockIndices(keys.subspan(place * part + at, kIndexed), cells, indices[place].data());
-    }
-    const Key* const first = keys.data() + at;
-    for (std::size_t i = 0; i < kIndexed; ++i) {
-      for (std::size_t place = 0; place < kPlaces; ++place) {
-        AddKey(first[place * part + i], counts[indices[place][i]]);
-      }
-    }
-  }
-  CountInterleaved(keys.subspan(kPlaces * part), cells, counts);
 }
 
 /// Stores once for each stretch of keys in one cell.
@@ -86,22 +60,18 @@ inline void Count(std::span<const Key> keys, Cells cells, bool clustered, GridCe
     CountStretches(keys, cells, counts);
     return;
   }
-  if constexpr (std::is_same_v<Cells, BlockCells<Key>>) {
-    if (cells.few) return CountIndexed(keys, cells, counts);
-  }
-  CountInterleaved(keys, cells, counts);
+  const std::size_t done = cells.vectors ? CountInVectors(keys, cells, counts) : 0;
+  CountInterleaved(keys.subspan(done), cells, counts);
 }
 
 template <class Key, class Cells>
 inline void Copy(std::span<const Key> keys, Cells cells, const std::uint8_t* wanted, Key* out) {
-  if constexpr (std::is_same_v<Cells, BlockCells<Key>>) {
-    std::array<std::uint32_t, kIndexed> indices;
-    for (; cells.few && keys.size() >= kIndexed; keys = keys.subspan(kIndexed)) {
-      BlockIndices(keys.first(kIndexed), cells, indices.data());
-      for (std::size_t i = 0; i < kIndexed; ++i) {
-        *out = keys[i];
-        out += wanted[indices[i]];
-      }
+  std::array<std::uint32_t, kIndexed> indices;
+  for (; cells.vectors && keys.size() >= kIndexed; keys = keys.subspan(kIndexed)) {
+    IndexKeys(keys.data(), cells, indices.data());
+    for (std::size_t i = 0; i < kIndexed; ++i) {
+      *out = keys[i];
+      out += wanted[indices[i]];
     }
   }
   for (const Key key : keys) {

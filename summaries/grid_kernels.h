@@ -1,8 +1,8 @@
 // The inner loops of window_grid.h: counting keys into cells, and moving some of them.
 //
-// What each key costs is a load and two stores of its cell, which no vector instruction helps; the
-// plainest instruction set is the fastest (compiled for AVX2, GCC 12 keeps the largest key in a
-// vector register, and takes six times as long).
+// What each key costs is a load and two stores of its cell. Left to the compiler the plainest
+// instruction set is the fastest (for AVX2, GCC 12 moves the largest key between registers, and
+// takes six times as long); grid_vectors.h does better by hand.
 #ifndef TIDEMARK_SUMMARIES_GRID_KERNELS_H_
 #define TIDEMARK_SUMMARIES_GRID_KERNELS_H_
 
@@ -24,6 +24,7 @@ template <class Key>
 struct EvenCells {
   int level;
   Key base;
+  bool vectors;  ///< grid_vectors.h is to be used
 
   std::size_t operator()(Key key) const {
     return static_cast<std::size_t>(static_cast<Key>((key >> level) - base));
@@ -42,7 +43,7 @@ struct BlockShape {
   }
 };
 
-/// Blocks whose shapes fit into registers (block_indices.h).
+/// Blocks whose shapes fit into registers (grid_vectors.h).
 inline constexpr std::size_t kFewBlocks = 64;
 
 /// Blocks of one level, each of cells of a level of its own.
@@ -51,7 +52,7 @@ struct BlockCells {
   int level;  ///< of the blocks
   Key base;
   const std::uint32_t* shapes;  ///< of each block (BlockShape)
-  bool few;                     ///< indices are to be taken by block_indices.h
+  bool vectors;                 ///< grid_vectors.h is to be used
 
   std::size_t operator()(Key key) const {
     constexpr std::uint32_t kShiftMask = 8 * sizeof(Key) - 1;  // spares the compiler its own
@@ -62,6 +63,11 @@ struct BlockCells {
            BlockShape::kIndexMask;
   }
 };
+
+/// Keys are read from so many places in turn, so that neighbours of sorted keys, which fall into
+/// one cell, do not wait for one another's stores; an odd number, as cells that are a multiple of
+/// 4096 bytes apart wait for one another, too.
+inline constexpr std::size_t kCountedPlaces = 7;
 
 /// Adds keys to the cells that they are in. `clustered`: most keys lie in the cell of the key
 /// before.

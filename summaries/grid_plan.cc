@@ -106,7 +106,7 @@ class Planner {
         SetEven(task_, even, left, plan);
       }
     }
-    if (task_.few_blocks) {
+    if (task_.vectors) {
       const auto few = [&](double cells, double left) {
         return Cost(kFewBlocksCost, cells, left, kCopyFewBlocksCost);
       };

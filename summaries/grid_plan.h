@@ -15,12 +15,12 @@ namespace tidemark::internal {
 /// Keys that are to be divided into cells of a level (digest_rule.h).
 template <class Key>
 struct GridTask {
-  std::size_t count;        ///< keys
-  Key min, max;             ///< of all of them
-  int level;                ///< at which they are divided
-  std::uint64_t stride;     ///< of the digest
-  int finer = 0;            ///< how often blocks are to be halved beyond what the sample says
-  bool few_blocks = false;  ///< whether block_indices.h may be used
+  std::size_t count;     ///< keys
+  Key min, max;          ///< of all of them
+  int level;             ///< at which they are divided
+  std::uint64_t stride;  ///< of the digest
+  int finer = 0;         ///< how often blocks are to be halved beyond what the sample says
+  bool vectors = false;  ///< whether grid_vectors.h may be used
 };
 
 enum class GridWay : std::uint8_t {
@@ -46,7 +46,7 @@ struct GridPlan {
   std::size_t cells = 0;              ///< of all blocks
   int block_level = 0;                ///< kBlocks: as BlockCells has it (grid_kernels.h), also
   Key block_base = 0;                 ///< the next three
-  bool few_blocks = false;            ///< for block_indices.h
+  bool few_blocks = false;            ///< so that grid_vectors.h can be used
   std::vector<std::uint32_t> shapes;
   std::vector<std::uint16_t> counts;  ///< scratch
 };

@@ -86,7 +86,7 @@ void WindowGrid<Key>::AddWindow(std::span<Key> window, GridMemory& memory, Build
     const auto [min, max] = internal::RangeOf(std::span<const Key>(window));
     builder.First(min);
     const int level = internal::CellLevel(min, max, window.size(), builder.reach());
-    AddPlanned({window.size(), min, max, level, builder.reach(), memory.finer, tuning_.few_blocks},
+    AddPlanned({window.size(), min, max, level, builder.reach(), memory.finer, tuning_.vectors},
                window, glance.runs.share, 0, builder);
     Learn(memory);
   }
@@ -177,7 +177,7 @@ void WindowGrid<Key>::AddCells(std::span<Key> keys, int level, std::size_t depth
   const Glance glance = LookAt(keys, builder.reach());
   if (glance.sort) return AddBySort(keys, level, builder);
   const auto [min, max] = internal::RangeOf(std::span<const Key>(keys));
-  AddPlanned({keys.size(), min, max, level, builder.reach(), 0, tuning_.few_blocks}, keys,
+  AddPlanned({keys.size(), min, max, level, builder.reach(), 0, tuning_.vectors}, keys,
              glance.runs.share, depth, builder);
 }
 
@@ -202,7 +202,7 @@ void WindowGrid<Key>::AddPlanned(const GridTask<Key>& task, std::span<Key> keys,
       const int fine = plan.blocks.front().level;
       const auto base = static_cast<Key>(task.min >> fine);
       const Key group = Key{1} << (task.level - fine);
-      return AddCounted(keys, task.level, EvenCells<Key>{fine, base},
+      return AddCounted(keys, task.level, EvenCells<Key>{fine, base, tuning_.vectors},
                         static_cast<std::size_t>(base & (group - 1)), layer, builder);
     }
     case internal::GridWay::kBlocks:

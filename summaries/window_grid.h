@@ -42,10 +42,10 @@
 #include <utility>
 #include <vector>
 
-#include "summaries/block_indices.h"
 #include "summaries/digest_builder.h"
 #include "summaries/grid_kernels.h"
 #include "summaries/grid_plan.h"
+#include "summaries/grid_vectors.h"
 #include "summaries/window_digest.h"
 
 namespace tidemark {
@@ -66,8 +66,8 @@ struct GridTuning {
   std::size_t least_counted = std::size_t{1} << 13;  ///< keys in a window
   std::size_t least_planned = std::size_t{1} << 16;  ///< to plan more than cells of one level
   std::uint64_t least_stride = 12;                   ///< below, light cells are too small
-  bool watch = true;                              ///< look again after three eighths of the window
-  bool few_blocks = internal::HasBlockIndices();  ///< blocks' shapes are kept in registers
+  bool watch = true;                          ///< look again after three eighths of the window
+  bool vectors = internal::HasGridVectors();  ///< vector instructions are used
 };
 
 /// What the last windows of a stream showed: where counting did not pay, the next ones are sorted

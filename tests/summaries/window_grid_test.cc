@@ -35,9 +35,9 @@ void SortAll(std::span<Key> keys) {
 GridTuning Eager() {
   return {.sort_cost = 1000, .least_counted = 1, .least_planned = 1, .least_stride = 1};
 }
-/// As on a machine that cannot look blocks up in registers.
-GridTuning WithoutFewBlocks(GridTuning tuning) {
-  tuning.few_blocks = false;
+/// As on a machine that has none.
+GridTuning WithoutVectors(GridTuning tuning) {
+  tuning.vectors = false;
   return tuning;
 }
 
@@ -89,7 +89,7 @@ TYPED_TEST(WindowGridTest, SameBitsAsSortedWhateverIsTried) {
         constexpr double kCosts[] = {0, 2, 10, 1000};
         input.tuning.sort_cost = kCosts[random() % 4];
         input.tuning.watch = random() % 2 == 0;
-        if (random() % 2 == 0) input.tuning = WithoutFewBlocks(input.tuning);
+        if (random() % 2 == 0) input.tuning = WithoutVectors(input.tuning);
         return input;
       },
       [&](const GridInput<Key>& input) {
@@ -108,7 +108,7 @@ TYPED_TEST(WindowGridTest, LargeWindowsOfEveryDistribution) {
     for (const std::size_t size : {std::size_t{1} << 14, std::size_t{150'001}}) {
       const auto keys = testing::Generate<Key>(distribution, size, 3);
       for (const std::uint64_t stride : {11, 33, 500, 5000}) {
-        for (const auto& tuning : {GridTuning{}, WithoutFewBlocks({}), Eager()}) {
+        for (const auto& tuning : {GridTuning{}, WithoutVectors({}), Eager()}) {
           SCOPED_TRACE(::testing::Message() << testing::Name(distribution) << ' ' << size
                                             << " sort cost " << tuning.sort_cost);
           ASSERT_NO_FATAL_FAILURE(TestFixture::Check(keys, stride, tuning, &paths));
@@ -146,7 +146,7 @@ TYPED_TEST(WindowGridTest, NestedClustersWithOutliers) {
     const std::uint64_t stride = 12 + random() % 600;
     for (const bool watch : {true, false}) {
       GridTuning tuning = seed % 2 == 0 ? GridTuning{} : Eager();
-      if (seed % 4 < 2) tuning = WithoutFewBlocks(tuning);
+      if (seed % 4 < 2) tuning = WithoutVectors(tuning);
       tuning.watch = watch;
       ASSERT_NO_FATAL_FAILURE(TestFixture::Check(keys, stride, tuning, &paths));
     }
@@ -191,7 +191,7 @@ TYPED_TEST(WindowGridTest, PlansOfEveryKind) {
   constexpr std::uint64_t kStride = 300;
   constexpr int kBits = static_cast<int>(8 * sizeof(Key));
   std::mt19937_64 random(6);
-  bool few_blocks = false;
+  bool vectors = false;
   const auto way_of = [&](auto key) {
     std::vector<Key> sample(2000);
     for (Key& at : sample) at = static_cast<Key>(key());
@@ -204,14 +204,14 @@ TYPED_TEST(WindowGridTest, PlansOfEveryKind) {
         .max = sample.back(),
         .level = internal::CellLevel(sample.front(), sample.back(), kSize, kStride),
         .stride = kStride,
-        .few_blocks = few_blocks};
+        .vectors = vectors};
     internal::GridPlan<Key> plan;
     internal::PlanGrid<Key>(task, sample, 4, plan);
-    EXPECT_TRUE(few_blocks || !plan.few_blocks);
+    EXPECT_TRUE(vectors || !plan.few_blocks);
     return plan.way;
   };
-  for (const bool few : {false, true}) {
-    few_blocks = few;
+  for (const bool with : {false, true}) {
+    vectors = with;
     EXPECT_EQ(way_of([&] { return random(); }), GridWay::kEven);
     EXPECT_EQ(way_of([&] { return static_cast<Key>(random()) >> (random() % 3 * 2); }),
               GridWay::kBlocks);
