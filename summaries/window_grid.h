@@ -9,27 +9,32 @@
 // What is done is chosen for each window from a sample of its keys (grid_plan.h): two for each
 // stride, at places that have no period. In the order of their cost,
 //   - count into cells of one level, with the largest key of each: nothing is moved;
-//   - into cells of different levels, each as fine as the sample says that it must be;
+//   - into cells of different levels, each as fine as the sample says that it must be, in 64 blocks
+//     whose shapes stay in vector registers or in up to 1,024;
 //   - part what is outside the few cells where nearly all keys lie, and do one of these within;
 //   - sort everything.
 // A sample can miss what lies between its places. So after three eighths of a window it is looked
 // whether keys that were not expected pile up in single cells; if so, it is sorted; and the next
-// windows of that stream are, too (GridMemory).
+// windows of that stream are, too (GridMemory). Where blocks turned out too coarse, they are halved
+// in the windows that follow.
 //
-// Cost, measured (tests/bench/digest_bench, one core of an AMD EPYC, medians; windows of 2^18 keys,
-// other work on the machine), beside the same windows sorted with vqsort and read:
-//   million keys/s            stride 327, 32 bits   64 bits        stride 33, 32 bits   64 bits
-//   uniform                   1016, 3.5 times       708, 4.5       676, 2.9             417, 3.0
-//   sorted                    1349, 4.6             722, 5.3       847, 3.5             516, 3.7
-//   lognormal floats           809, 3.4             736, 4.8       255, 1.2             150, 1.3
+// Cost, measured (tests/bench/digest_bench, one core of an AMD EPYC, medians; other work on the
+// machine), beside the same windows sorted with vqsort and read:
+//   million keys/s       ε = 1 %, windows of 2^18             ε = 0.1 %, windows of 2^20
+//                        32 bits          64 bits             32 bits          64 bits
+//   uniform              1533, 5.2 times  755, 5.2            1104, 4.6 times  727, 5.3
+//   sorted               1393, 4.8        1053, 6.4           766, 3.6         930, 6.1
+//   lognormal floats     1299, 4.5        763, 5.1            1011, 4.2        618, 4.8
+// The window must be large against the stride: at 0.1 % in windows of 2^18 uniform floats come to
+// 513, 2.3 times.
 // Not guaranteed: a cost below that of the sort on every input. Measured on 22 kinds of windows,
-// orders that mislead the sample among them: at least 0.94 of the sort's rate in a stream, and 0.86
+// orders that mislead the sample among them: at least 0.94 of the sort's rate in a stream, and 0.78
 // for a window on its own. Windows of less than 2^13 keys are sorted.
 //
 // Source: Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005) spend most of their time on the order
 // within windows; a summary with sample stride k needs none within a bucket of k keys.
 //
-// Memory: up to 2^16 cells of 8 or 16 bytes, a byte for each, a copy of the keys of heavy cells.
+// Memory: up to 2^18 cells of 8 or 16 bytes, a byte for each, a copy of the keys of heavy cells.
 // Thread: one at a time. Errors: what `sort` throws.
 #ifndef TIDEMARK_SUMMARIES_WINDOW_GRID_H_
 #define TIDEMARK_SUMMARIES_WINDOW_GRID_H_
