@@ -34,11 +34,12 @@ double DefaultSortCost() {
   return sizeof(Key) == 4 ? 3.8 : 6;
 }
 
-/// Whether most keys lie in the cell of the key before: sorted, or slowly changing.
+/// Whether most keys lie in the cell of the key before: sorted, or slowly changing. REQUIRES: two
+/// keys, at least.
 template <class Key>
 bool AreClustered(std::span<const Key> keys, int level) {
   constexpr std::size_t kPairs = 64;
-  const std::size_t part = keys.size() / kPairs;
+  const std::size_t part = (keys.size() - 1) / kPairs;  // a pair is two neighbours
   std::size_t same = 0;
   for (std::size_t i = 0; i < kPairs; ++i) {
     const Key* pair = keys.data() + i * part;
