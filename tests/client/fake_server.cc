@@ -143,7 +143,8 @@ struct FakeServer::State {
     const FakeStream* stream = nullptr;
     if (Status status = Find(request.stream(), &stream); !status.ok()) return status;
     if (request.has_scope()) {
-      return Status(StatusCode::UNIMPLEMENTED, "sliding windows are not available yet");
+      return Status(StatusCode::FAILED_PRECONDITION,
+                    "stream \"" + request.stream() + "\" was created without sliding windows");
     }
     *sorted = stream->values;
     std::sort(sorted->begin(), sorted->end(), Less);

@@ -195,7 +195,9 @@ TEST_F(HierarchyTest, AddressesOfTheLastValues) {
   StreamConfig config;
   config.type = ValueType::kIpv4;
   config.prefix_lengths = {8, 16, 24, 32};
-  config.sliding = {.max_values = 50'000, .max_time = std::chrono::hours(1), .epsilon = 0.01};
+  // So wide an epsilon that windows begin inside blocks whose values are no longer there as they
+  // came.
+  config.sliding = {.max_values = 50'000, .max_time = std::chrono::hours(1), .epsilon = 0.04};
   client().CreateStream("flows", config);
   // First one network is heavy, then another one.
   std::vector<Ipv4> flows;
@@ -211,7 +213,7 @@ TEST_F(HierarchyTest, AddressesOfTheLastValues) {
     scope.last_values = width;
     const auto answer = client().HierarchicalHeavyHitters("flows", 0.1, scope);
     EXPECT_EQ(answer.n, width);
-    EXPECT_EQ(answer.epsilon, 0.01);
+    EXPECT_EQ(answer.epsilon, 0.04);
     std::set<std::pair<std::uint32_t, std::uint32_t>> found;
     for (const auto& prefix : answer.prefixes) {
       found.insert({prefix.address.address, prefix.length});
@@ -221,7 +223,7 @@ TEST_F(HierarchyTest, AddressesOfTheLastValues) {
                         [&](Ipv4 a) { return (a.address & mask) == prefix.address.address; }));
       EXPECT_LE(prefix.count_low, truth);
       EXPECT_GE(prefix.count_high, truth);
-      EXPECT_LE(prefix.count_high - prefix.count_low, width / 100);
+      EXPECT_LE(prefix.count_high - prefix.count_low, width / 25);
     }
     EXPECT_TRUE(found.contains({0xC0A80000U, 24}));
     EXPECT_FALSE(found.contains({0x0A010200U, 24})) << "it went before";

@@ -19,6 +19,7 @@
 #include "summaries/sliding_frequencies.h"
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
+#include "tests/summaries/distributions.h"
 #include "tests/summaries/mixed_input.h"
 #include "tests/summaries/reference.h"
 
@@ -325,6 +326,35 @@ void ForWindows(const SlidingSource<Key>& feed, std::mt19937_64& random, int win
                    << "within " << age << " us at " << now << ", n " << feed.n());
       ASSERT_NO_FATAL_FAILURE(
           check(feed.record.Within(age, now, feed.marks()), feed.CountWithin(age, now)));
+    }
+  }
+}
+
+/// Calls check(feed, range, n) for the widths from 1 to the widest that is answered, from 200 on
+/// for every `step`-th of them: at the border of every fifteenth block, one value before and one
+/// behind it.
+template <class Key, class Check>
+void ForEveryWidth(Distribution distribution, std::uint64_t step, Check check) {
+  for (const double epsilon : {0.2, 0.07}) {
+    SCOPED_TRACE(::testing::Message() << "epsilon " << epsilon);
+    SlidingOptions options;
+    options.epsilon = epsilon;
+    options.max_values = 1500;
+    options.block_size = 64;
+    SlidingFeed<Key> feed(options);
+    const auto keys = Generate<Key>(distribution, 4 * 960 + 64, 7);
+    for (std::span<const Key> left(keys); !left.empty();) {
+      // From one behind a border to one before the next, to it, and one behind it again.
+      const std::size_t open = feed.open();
+      const std::size_t count = open == 0 || open == 63 ? 1 : 63 - open;
+      feed.Append(left.first(count), 0);
+      left = left.subspan(count);
+      if ((feed.n() + 1) % 960 > 2) continue;
+      for (std::uint64_t width = 1; width <= options.max_values; width += width < 200 ? 1 : step) {
+        SCOPED_TRACE(::testing::Message() << "last " << width << " of " << feed.n());
+        ASSERT_NO_FATAL_FAILURE(
+            check(feed, feed.record.Last(width, feed.open()), std::min(width, feed.n())));
+      }
     }
   }
 }

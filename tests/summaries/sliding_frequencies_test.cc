@@ -63,29 +63,11 @@ TYPED_TEST(SlidingFrequenciesTest, HoldForFewItems) {
 }
 
 TYPED_TEST(SlidingFrequenciesTest, EveryWidth) {
-  using Key = TypeParam;
-  for (const double epsilon : {0.2, 0.07}) {
-    SlidingOptions options;
-    options.epsilon = epsilon;
-    options.max_values = 1500;
-    options.block_size = 64;
-    const auto keys = testing::Generate<Key>(Distribution::kZipf, 4000, 7);
-    SlidingFeed<Key> feed(options);
-    for (std::size_t at = 0; at < keys.size();) {
-      for (const std::size_t count : {64 - feed.open() - 1, std::size_t{1}, std::size_t{1}}) {
-        const auto batch =
-            std::span<const Key>(keys).subspan(at, std::min(count, keys.size() - at));
-        feed.Append(batch, 0);
-        at += batch.size();
-        if (at % 960 > 2 && at < keys.size()) continue;
-        for (std::uint64_t width = 1; width <= options.max_values; width += width < 200 ? 1 : 3) {
-          SCOPED_TRACE(::testing::Message() << "last " << width << " of " << feed.n());
-          ASSERT_NO_FATAL_FAILURE(testing::CheckFrequencies(
-              feed, feed.record.Last(width, feed.open()), std::min(width, feed.n()), width));
-        }
-      }
-    }
-  }
+  testing::ForEveryWidth<TypeParam>(
+      Distribution::kZipf, 3,
+      [](const SlidingFeed<TypeParam>& feed, const SlidingRange& range, std::uint64_t n) {
+        testing::CheckFrequencies(feed, range, n, n);
+      });
 }
 
 TYPED_TEST(SlidingFrequenciesTest, LargeWindowsOfEachDistribution) {

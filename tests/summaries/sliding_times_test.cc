@@ -91,11 +91,9 @@ TEST(SlidingTimes, TheFirstValueOfAWindowIsKnownWithinItsShare) {
       }
     }
     // Values each with a time of their own.
-    const double share = (largest > 3 ? 0.2 : 0.2) / 8;
-    if (rule.epsilon() == 0.2) {
-      EXPECT_LT(static_cast<double>(times.marks()),
-                1.6 / share * std::log(share * static_cast<double>(truth.end()) + 3) + 200);
-    }
+    const double share = rule.epsilon() / 8;
+    EXPECT_LT(static_cast<double>(times.marks()),
+              1.6 / share * std::log(share * static_cast<double>(truth.end()) + 3) + 200);
   }
 }
 
