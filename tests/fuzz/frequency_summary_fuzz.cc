@@ -18,6 +18,7 @@
 #include "summaries/quantile_rule.h"
 #include "summaries/weighted_frequency.h"
 #include "tests/fuzz/summary_bytes.h"
+#include "tests/support/fix_checksum.h"
 
 namespace {
 
@@ -171,7 +172,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data), size);
   Check<std::uint32_t>(bytes);
   Check<std::uint64_t>(bytes);
-  if (tidemark::fuzz::FixChecksum(bytes)) {
+  if (tidemark::testing::FixChecksum(bytes)) {
     Check<std::uint32_t>(bytes);
     Check<std::uint64_t>(bytes);
   }

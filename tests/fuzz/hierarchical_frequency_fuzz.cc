@@ -15,6 +15,7 @@
 #include "summaries/hierarchical_view.h"
 #include "summaries/quantile_rule.h"
 #include "tests/fuzz/summary_bytes.h"
+#include "tests/support/fix_checksum.h"
 
 namespace {
 
@@ -117,6 +118,6 @@ void CheckAll(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   CheckAll(bytes);
-  if (tidemark::fuzz::FixChecksum(bytes)) CheckAll(bytes);
+  if (tidemark::testing::FixChecksum(bytes)) CheckAll(bytes);
   return 0;
 }

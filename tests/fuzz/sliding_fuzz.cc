@@ -17,7 +17,7 @@
 #include "summaries/sliding_frequencies.h"
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
-#include "tests/fuzz/summary_bytes.h"
+#include "tests/support/fix_checksum.h"
 
 namespace {
 
@@ -182,7 +182,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data), size);
   Check<std::uint32_t>(bytes);
   Check<std::uint64_t>(bytes);
-  if (tidemark::fuzz::FixChecksum(bytes)) {
+  if (tidemark::testing::FixChecksum(bytes)) {
     Check<std::uint32_t>(bytes);
     Check<std::uint64_t>(bytes);
   }

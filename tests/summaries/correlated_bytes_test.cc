@@ -12,6 +12,7 @@
 #include "summaries/correlated_sums.h"
 #include "summaries/correlated_view.h"
 #include "summaries/crc32c.h"
+#include "tests/support/fix_checksum.h"
 
 namespace tidemark {
 namespace {
@@ -41,14 +42,6 @@ CorrelatedSums<Key> Make(std::size_t windows, double epsilon, std::uint64_t seed
   CorrelatedSums<Key> sums(epsilon, SumTypeOf<Y>::value);
   for (std::size_t w = 0; w < windows; ++w) AddWindow<Key, Y>(sums, seed + w, 200);
   return sums;
-}
-
-void FixChecksum(std::string& bytes) {
-  const std::uint32_t crc = Crc32c(std::string_view(bytes).substr(0, bytes.size() - 4));
-  for (int i = 0; i < 4; ++i) {
-    bytes[bytes.size() - 4 + static_cast<std::size_t>(i)] =
-        static_cast<char>(crc >> (8 * i) & 0xFF);
-  }
 }
 
 template <class T>
@@ -118,7 +111,7 @@ TYPED_TEST(SerializedSums, LiesUnderARightChecksumAreRefusedOrHarmless) {
           changed[at] = static_cast<char>(random() % 4 == 0 ? 0xFF : random());
       }
     }
-    FixChecksum(changed);
+    testing::FixChecksum(changed);
     try {
       auto sums = CorrelatedSums<Key>::Deserialize(changed);
       ++accepted;
@@ -169,7 +162,7 @@ TEST(SerializedSumsMessages, NameWhatIsWrong) {
   const auto changed = [&](std::size_t at, char byte) {
     std::string bytes = good;
     bytes[at] = byte;
-    FixChecksum(bytes);
+    testing::FixChecksum(bytes);
     return Refusal<Key>(bytes);
   };
   EXPECT_EQ(changed(16, 9), what + "has y of the unknown type 9");

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "summaries/crc32c.h"
 #include "summaries/hierarchical_view.h"
 #include "summaries/lossy_counts.h"
 #include "tests/summaries/cases.h"
 #include "tests/summaries/hierarchy_cases.h"
 #include "tests/summaries/hierarchy_reference.h"
+#include "tests/support/fix_checksum.h"
 
 namespace tidemark {
 namespace {
@@ -327,14 +327,6 @@ TEST(HierarchicalHeavyHitters, ThirtyThreeLevelsHoldLittleMoreThanFive) {
   EXPECT_LE(all, 3000u);
 }
 
-void FixChecksum(std::string& bytes) {
-  const std::uint32_t crc = Crc32c(std::string_view(bytes).substr(0, bytes.size() - 4));
-  for (int i = 0; i < 4; ++i) {
-    bytes[bytes.size() - 4 + static_cast<std::size_t>(i)] =
-        static_cast<char>(crc >> (8 * i) & 0xFF);
-  }
-}
-
 template <class Key>
 std::string SomeBytes() {
   const auto drawn = testing::RandomHierarchyCase<Key>(4, 2000);
@@ -377,7 +369,7 @@ TYPED_TEST(HierarchicalFrequencies, LiesUnderARightChecksumAreRefusedOrHarmless)
         changed[at] = static_cast<char>(random() % 4 == 0 ? 0xFF : random());
       }
     }
-    FixChecksum(changed);
+    testing::FixChecksum(changed);
     try {
       auto summary = Summary::Deserialize(changed);
       ++accepted;
@@ -402,7 +394,7 @@ TEST(HierarchicalBytes, SayWhatIsWrong) {
   using Summary = HierarchicalFrequencySummary<std::uint32_t>;
   const auto refusal = [](std::string bytes, std::size_t at, char byte) -> std::string {
     bytes[at] = byte;
-    FixChecksum(bytes);
+    testing::FixChecksum(bytes);
     try {
       Summary::Deserialize(bytes);
     } catch (const std::invalid_argument& error) {

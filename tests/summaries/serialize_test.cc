@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "summaries/compact_quantiles.h"
-#include "summaries/crc32c.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/quantile_summary.h"
 #include "tests/summaries/cases.h"
 #include "tests/summaries/distributions.h"
 #include "tests/summaries/reference.h"
 #include "tests/summaries/weighted_keys.h"
+#include "tests/support/fix_checksum.h"
 
 namespace tidemark {
 namespace {
@@ -41,14 +41,6 @@ Summary Make(std::size_t n, double epsilon, std::uint64_t seed) {
         if (window.size() == 256) summary.AddWindow(window);
       });
   return summary;
-}
-
-void FixChecksum(std::string& bytes) {
-  const std::uint32_t crc = Crc32c(std::string_view(bytes).substr(0, bytes.size() - 4));
-  for (int i = 0; i < 4; ++i) {
-    bytes[bytes.size() - 4 + static_cast<std::size_t>(i)] =
-        static_cast<char>(crc >> (8 * i) & 0xFF);
-  }
 }
 
 template <class Summary>
@@ -118,7 +110,7 @@ TYPED_TEST(Serialized, LiesUnderARightChecksumAreRefusedOrHarmless) {
           changed[at] = static_cast<char>(random() % 4 == 0 ? 0xFF : random());
       }
     }
-    FixChecksum(changed);
+    testing::FixChecksum(changed);
     try {
       auto summary = TypeParam::Deserialize(changed);
       ++accepted;
@@ -171,7 +163,7 @@ TEST(SerializedMessages, NameWhatIsWrong) {
   EXPECT_NE(Refusal<Summary>(damaged).find("checksum"), std::string::npos);
   std::string huge = good;
   huge[34] = 50;  // log2 of the samples of bucket 0
-  FixChecksum(huge);
+  testing::FixChecksum(huge);
   using Frequency = FrequencySummary<std::uint32_t>;
   later = Frequency(0.1).Serialize();
   later[4] = 3;

@@ -7,12 +7,11 @@
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "summaries/byte_io.h"
 #include "tests/summaries/cases.h"
 #include "tests/summaries/distributions.h"
+#include "tests/summaries/sliding_damage.h"
 #include "tests/summaries/sliding_feed.h"
 
 namespace tidemark {
@@ -88,45 +87,15 @@ TYPED_TEST(SlidingBytes, SummariesDependOnTheMultisetOfEachBlockAlone) {
   EXPECT_NE(one.record.Serialize(), other.record.Serialize());
 }
 
-template <class Summary>
-void RefusesDamage(const std::string& bytes) {
-  for (std::size_t size = 0; size < bytes.size(); size += 1 + size / 40) {
-    EXPECT_THROW(Summary::Deserialize(std::string_view(bytes).substr(0, size)),
-                 std::invalid_argument);
-  }
-  std::mt19937_64 random(2);
-  for (int i = 0; i < 200; ++i) {
-    std::string damaged = bytes;
-    damaged[random() % damaged.size()] ^= static_cast<char>(1 + random() % 255);
-    EXPECT_THROW(Summary::Deserialize(damaged), std::invalid_argument);
-  }
-  EXPECT_THROW(Summary::Deserialize(bytes + bytes), std::invalid_argument);
-}
-
 TYPED_TEST(SlidingBytes, RefuseDamage) {
   const auto bytes = BytesOf(SmallFeed<TypeParam>(5000));
-  RefusesDamage<SlidingRecord<TypeParam>>(bytes.record);
-  RefusesDamage<SlidingQuantiles<TypeParam>>(bytes.quantiles);
-  RefusesDamage<SlidingFrequencies<TypeParam>>(bytes.frequencies);
+  testing::RefusesDamage<SlidingRecord<TypeParam>>(bytes.record);
+  testing::RefusesDamage<SlidingQuantiles<TypeParam>>(bytes.quantiles);
+  testing::RefusesDamage<SlidingFrequencies<TypeParam>>(bytes.frequencies);
   using Other = std::conditional_t<sizeof(TypeParam) == 4, std::uint64_t, std::uint32_t>;
   EXPECT_THROW(SlidingRecord<Other>::Deserialize(bytes.record), std::invalid_argument);
   EXPECT_THROW(SlidingQuantiles<Other>::Deserialize(bytes.quantiles), std::invalid_argument);
   EXPECT_THROW(SlidingFrequencies<Other>::Deserialize(bytes.frequencies), std::invalid_argument);
-}
-
-/// Some bytes changed, most often in the numbers at the front, and a checksum that fits.
-std::string Forged(std::string bytes, std::mt19937_64& random) {
-  bytes.resize(bytes.size() - kSummaryChecksumBytes);
-  const std::size_t front =
-      random() % 3 == 0 ? bytes.size() : std::min<std::size_t>(bytes.size(), 120);
-  for (std::uint64_t i = 0; i <= random() % 3; ++i) {
-    const std::size_t at = kSummaryHeaderBytes + random() % (front - kSummaryHeaderBytes);
-    bytes[at] = static_cast<char>(
-        random() % 2 == 0 ? random() : static_cast<std::uint64_t>(bytes[at]) + random() % 5 - 2);
-  }
-  const std::uint32_t checksum = Crc32c(bytes);
-  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(checksum >> (8 * i) & 0xFF));
-  return bytes;
 }
 
 // What is read is refused, or can be asked and added to without harm.
@@ -142,14 +111,15 @@ TYPED_TEST(SlidingBytes, ForgedOnesAreRefusedOrHarmless) {
     try {
       switch (random() % 3) {
         case 0:
-          forged.record = SlidingRecord<Key>::Deserialize(Forged(bytes.record, random));
+          forged.record = SlidingRecord<Key>::Deserialize(testing::Forged(bytes.record, random));
           break;
         case 1:
-          forged.quantiles = SlidingQuantiles<Key>::Deserialize(Forged(bytes.quantiles, random));
+          forged.quantiles =
+              SlidingQuantiles<Key>::Deserialize(testing::Forged(bytes.quantiles, random));
           break;
         default:
           forged.frequencies =
-              SlidingFrequencies<Key>::Deserialize(Forged(bytes.frequencies, random));
+              SlidingFrequencies<Key>::Deserialize(testing::Forged(bytes.frequencies, random));
       }
     } catch (const std::invalid_argument&) {
       continue;
