@@ -47,7 +47,9 @@ auto SlidingHierarchicalView<Key>::Inside(int level, Key prefix, const Bounds& a
     -> Bounds {
   if (!cut_) return all;
   const std::uint64_t low = cut_->Count(level, prefix).count_low;
-  return {all.low - std::min({all.low, low, outside_}), all.high - Less(low, cut_values_)};
+  // all.high may count outside values of prefixes that the cut block does not list.
+  return {all.low - std::min({all.low, low, outside_}),
+          std::min(all.high - Less(low, cut_values_), n_)};
 }
 
 template <class Key>

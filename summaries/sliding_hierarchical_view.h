@@ -5,8 +5,8 @@
 // open window that are at hand (counted exactly), and `unseen` ones, each of which may be below any
 // prefix: values that may be outside the window, and later ones that are not at hand.
 //
-// Guarantee: count_low <= true count <= count_high for every prefix. While all later values are at
-// hand, count_high - count_low <= epsilon * n_low(). HeavyHitters(phi) has the guarantees of
+// Guarantee: count_low <= true count <= count_high <= n() for every prefix. While all later values
+// are at hand, count_high - count_low <= epsilon * n_low(). HeavyHitters(phi) has the guarantees of
 // discounted_counts.h with t = ceil(phi * n()): a prefix that it does not report has a discounted
 // count below phi * n(), and below phi * n for the true n, too, as an upper bound exceeds the true
 // count by no less than n() exceeds the true n.

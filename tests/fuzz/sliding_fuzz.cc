@@ -4,63 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "summaries/fraction.h"
-#include "summaries/quantile_rule.h"
 #include "summaries/sliding_frequencies.h"
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
+#include "tests/fuzz/sliding_windows.h"
 #include "tests/support/fix_checksum.h"
 
+namespace tidemark::fuzz {
 namespace {
-
-using tidemark::FloorFraction;
-using tidemark::SlidingFrequencies;
-using tidemark::SlidingOptions;
-using tidemark::SlidingQuantiles;
-using tidemark::SlidingRange;
-using tidemark::SlidingRecord;
-using tidemark::TimedCount;
-
-constexpr std::size_t kBlockMax = 1024;  // larger blocks are read, and not added to: too slow
-constexpr std::uint64_t kBlocksMax = 128;
-
-void Require(bool property) {
-  if (!property) std::abort();
-}
-
-template <class Key>
-std::shared_ptr<Key[]> Block(std::size_t size, std::uint64_t seed) {
-  auto keys = std::make_shared_for_overwrite<Key[]>(size);
-  for (std::size_t i = 0; i < size; ++i) keys[i] = static_cast<Key>(i * i * seed % 31);
-  return keys;
-}
-
-std::vector<TimedCount> Times(const SlidingOptions& options, std::int64_t time) {
-  if (options.max_age_us == 0) return {};
-  return {{options.block_size / 2, time}, {options.block_size - options.block_size / 2, time + 1}};
-}
-
-/// Windows that the record can be asked for.
-template <class Key, class Check>
-void ForRanges(const SlidingRecord<Key>& record, Check check) {
-  const SlidingOptions& options = record.rule().options();
-  for (std::uint64_t width = 1; width <= options.max_values && width != 0; width *= 3) {
-    check(record.Last(width, 0));
-  }
-  if (options.max_values > 0) check(record.Last(options.max_values, 3));
-  for (std::int64_t age = 1; age < options.max_age_us / 7; age *= 7) {
-    check(record.Within(age, record.now_us(), {}));
-  }
-  if (options.max_age_us > 0) check(record.Within(options.max_age_us, record.now_us(), {}));
-}
 
 template <class Key>
 void CheckRecord(std::string_view bytes) {
@@ -90,21 +47,8 @@ void CheckRecord(std::string_view bytes) {
   Require(SlidingRecord<Key>::Deserialize(after).Serialize() == after);
 }
 
-/// A record that took in as much as a summary did; none if that is too much.
 template <class Key>
-std::optional<SlidingRecord<Key>> RecordOf(const SlidingOptions& options, std::uint64_t end) {
-  if (options.block_size > kBlockMax || end / options.block_size > kBlocksMax) return std::nullopt;
-  SlidingRecord<Key> record(options);
-  while (record.end() < end) {
-    const auto block = record.end() / options.block_size;
-    record.AddBlock(Block<Key>(options.block_size, block),
-                    Times(options, static_cast<std::int64_t>(block)));
-  }
-  return record;
-}
-
-template <class Key>
-void CheckAnswers(const SlidingQuantiles<Key>& summary, const SlidingRecord<Key>& record) {
+void CheckQuantiles(const SlidingQuantiles<Key>& summary, const SlidingRecord<Key>& record) {
   ForRanges(record, [&](const SlidingRange& range) {
     try {
       const auto view = summary.Cover(range, record).View({});
@@ -121,7 +65,7 @@ void CheckAnswers(const SlidingQuantiles<Key>& summary, const SlidingRecord<Key>
 }
 
 template <class Key>
-void CheckAnswers(const SlidingFrequencies<Key>& summary, const SlidingRecord<Key>& record) {
+void CheckFrequencies(const SlidingFrequencies<Key>& summary, const SlidingRecord<Key>& record) {
   ForRanges(record, [&](const SlidingRange& range) {
     try {
       const auto view = summary.Cover(range, record).View({});
@@ -138,53 +82,25 @@ void CheckAnswers(const SlidingFrequencies<Key>& summary, const SlidingRecord<Ke
   });
 }
 
-template <class Key, class Summary>
-void CheckSummary(std::string_view bytes) {
-  auto summary = Summary::Deserialize(bytes);
-  Require(summary.Serialize() == bytes);
-  const SlidingOptions options = summary.rule().options();
-  auto record = RecordOf<Key>(options, summary.end());
-  if (!record) return;
-  CheckAnswers(summary, *record);
-  for (std::int64_t i = 0; i < 20; ++i) {
-    auto block = Block<Key>(options.block_size, 3);
-    record->AddBlock(block, Times(options, i));
-    std::vector<Key> sorted(block.get(), block.get() + options.block_size);
-    std::sort(sorted.begin(), sorted.end());
-    summary.AddBlock(sorted, record->expired());
-  }
-  CheckAnswers(summary, *record);
-  const std::string after = summary.Serialize();
-  Require(Summary::Deserialize(after).Serialize() == after);
-}
-
-template <class Read>
-void RefusedAs(std::string_view name, Read read) {
-  try {
-    read();
-  } catch (const std::invalid_argument& refusal) {
-    Require(std::string_view(refusal.what()).starts_with(name));
-  }
-}
-
 template <class Key>
 void Check(std::string_view bytes) {
   RefusedAs("serialized sliding record ", [&] { CheckRecord<Key>(bytes); });
   RefusedAs("serialized sliding quantiles ",
-            [&] { CheckSummary<Key, SlidingQuantiles<Key>>(bytes); });
+            [&] { CheckSummary<SlidingQuantiles<Key>, Key>(bytes, CheckQuantiles<Key>); });
   RefusedAs("serialized sliding frequencies ",
-            [&] { CheckSummary<Key, SlidingFrequencies<Key>>(bytes); });
+            [&] { CheckSummary<SlidingFrequencies<Key>, Key>(bytes, CheckFrequencies<Key>); });
 }
 
 }  // namespace
+}  // namespace tidemark::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  Check<std::uint32_t>(bytes);
-  Check<std::uint64_t>(bytes);
+  tidemark::fuzz::Check<std::uint32_t>(bytes);
+  tidemark::fuzz::Check<std::uint64_t>(bytes);
   if (tidemark::testing::FixChecksum(bytes)) {
-    Check<std::uint32_t>(bytes);
-    Check<std::uint64_t>(bytes);
+    tidemark::fuzz::Check<std::uint32_t>(bytes);
+    tidemark::fuzz::Check<std::uint64_t>(bytes);
   }
   return 0;
 }

@@ -80,6 +80,7 @@ void CheckWindow(const HierarchyFeed<Key>& feed, const SlidingRange& range, std:
       ASSERT_LE(item.count_low, count) << level << ' ' << testing::Hex(prefix);
       ASSERT_GE(item.count_high, count) << level << ' ' << testing::Hex(prefix);
       ASSERT_LE(item.count_high - item.count_low, within) << level << ' ' << testing::Hex(prefix);
+      ASSERT_LE(item.count_high, view.n()) << level << ' ' << testing::Hex(prefix);
       if (view.exact()) {
         ASSERT_EQ(item.count_low, item.count_high) << level << ' ' << testing::Hex(prefix);
       }
