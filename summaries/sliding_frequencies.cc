@@ -1,11 +1,10 @@
 #include "summaries/sliding_frequencies.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "summaries/byte_io.h"
-#include "summaries/fraction.h"
+#include "summaries/sliding_cover.h"
 #include "summaries/sorted_runs.h"
 
 namespace tidemark {
@@ -225,45 +224,14 @@ SlidingFrequencies<Key>::SlidingFrequencies(std::shared_ptr<const SlidingRule> r
 
 template <class Key>
 void SlidingFrequencies<Key>::AddBlock(std::span<const Key> sorted, std::uint64_t expired) {
-  if (sorted.size() != rule().block_size()) {
-    throw std::invalid_argument("a block of " + std::to_string(sorted.size()) +
-                                " keys was given to sliding frequencies, expected " +
-                                std::to_string(rule().block_size()));
-  }
+  internal::CheckSlidingBlock(sorted.size(), rule(), "sliding frequencies");
   blocks_.Add(blocks_.kind().First(sorted), expired);
 }
 
 template <class Key>
 SlidingFrequencyCover<Key> SlidingFrequencies<Key>::Cover(const SlidingRange& range,
                                                           const SlidingRecord<Key>& record) const {
-  if (range.end != end() || record.end() != end() || range.begin < blocks_.expired()) {
-    throw std::logic_error("a sliding window was asked of values that are not the summary's");
-  }
-  SlidingFrequencyCover<Key> cover;
-  cover.epsilon = rule().epsilon();
-  cover.range = range;
-  const SlidingCover parts = blocks_.Cover(range.begin);
-  const auto part = [&](const BlockName& name) {
-    const auto [chunk, place] = blocks_.Find(name);
-    return typename SlidingFrequencyCover<Key>::Part{chunk->data, place, chunk->step};
-  };
-  std::uint64_t dropped = 0;
-  for (const BlockName& name : parts.whole) {
-    cover.whole.push_back(part(name));
-    dropped += cover.whole.back().dropped;
-  }
-  const std::uint64_t values = range.end - range.begin;
-  if (dropped > FloorFraction(rule().epsilon(), values) && values < rule().recent_values()) {
-    cover.whole.clear();
-    cover.recent = record.Recent(range.begin, range.end);
-  } else if (parts.cut_as_came) {
-    cover.recent = record.Recent(range.begin, range.begin + parts.cut_values);
-  } else if (parts.cut_values > 0) {
-    cover.cut = part(parts.cut);
-    cover.cut_size = rule().BlockValues(parts.cut.level);
-    cover.cut_values = parts.cut_values;
-  }
-  return cover;
+  return internal::CoverOfCounts<SlidingFrequencyCover<Key>>(blocks_, range, record);
 }
 
 template <class Key>

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "summaries/byte_io.h"
-#include "summaries/fraction.h"
 #include "summaries/prefix_sweep.h"
+#include "summaries/sliding_cover.h"
 
 namespace tidemark {
 namespace internal {
@@ -195,45 +195,15 @@ SlidingHierarchy<Key>::SlidingHierarchy(std::shared_ptr<const SlidingRule> rule,
 
 template <class Key>
 void SlidingHierarchy<Key>::AddBlock(std::span<const Key> sorted, std::uint64_t expired) {
-  if (sorted.size() != rule().block_size()) {
-    throw std::invalid_argument("a block of " + std::to_string(sorted.size()) +
-                                " keys was given to a sliding hierarchy, expected " +
-                                std::to_string(rule().block_size()));
-  }
+  internal::CheckSlidingBlock(sorted.size(), rule(), "a sliding hierarchy");
   blocks_.Add(blocks_.kind().First(sorted), expired);
 }
 
 template <class Key>
 SlidingHierarchyCover<Key> SlidingHierarchy<Key>::Cover(const SlidingRange& range,
                                                         const SlidingRecord<Key>& record) const {
-  if (range.end != end() || record.end() != end() || range.begin < blocks_.expired()) {
-    throw std::logic_error("a sliding window was asked of values that are not the summary's");
-  }
-  SlidingHierarchyCover<Key> cover;
-  cover.epsilon = rule().epsilon();
-  cover.range = range;
+  auto cover = internal::CoverOfCounts<SlidingHierarchyCover<Key>>(blocks_, range, record);
   cover.levels = blocks_.kind().levels;
-  const SlidingCover parts = blocks_.Cover(range.begin);
-  const auto part = [&](const BlockName& name) {
-    const auto [chunk, place] = blocks_.Find(name);
-    return typename SlidingHierarchyCover<Key>::Part{chunk->data, place, chunk->step};
-  };
-  std::uint64_t dropped = 0;
-  for (const BlockName& name : parts.whole) {
-    cover.whole.push_back(part(name));
-    dropped += cover.whole.back().dropped;
-  }
-  const std::uint64_t values = range.end - range.begin;
-  if (dropped > FloorFraction(rule().epsilon(), values) && values < rule().recent_values()) {
-    cover.whole.clear();
-    cover.recent = record.Recent(range.begin, range.end);
-  } else if (parts.cut_as_came) {
-    cover.recent = record.Recent(range.begin, range.begin + parts.cut_values);
-  } else if (parts.cut_values > 0) {
-    cover.cut = part(parts.cut);
-    cover.cut_size = rule().BlockValues(parts.cut.level);
-    cover.cut_values = parts.cut_values;
-  }
   return cover;
 }
 

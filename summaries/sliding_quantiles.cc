@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <stdexcept>
 #include <utility>
 
 #include "summaries/byte_io.h"
 #include "summaries/fraction.h"
 #include "summaries/merge_sorted.h"
+#include "summaries/sliding_cover.h"
 
 namespace tidemark {
 namespace {
@@ -198,20 +198,14 @@ SlidingQuantiles<Key>::SlidingQuantiles(std::shared_ptr<const SlidingRule> rule)
 
 template <class Key>
 void SlidingQuantiles<Key>::AddBlock(std::span<const Key> sorted, std::uint64_t expired) {
-  if (sorted.size() != rule().block_size()) {
-    throw std::invalid_argument("a block of " + std::to_string(sorted.size()) +
-                                " keys was given to sliding quantiles, expected " +
-                                std::to_string(rule().block_size()));
-  }
+  internal::CheckSlidingBlock(sorted.size(), rule(), "sliding quantiles");
   blocks_.Add(blocks_.kind().First(sorted), expired);
 }
 
 template <class Key>
 SlidingQuantileCover<Key> SlidingQuantiles<Key>::Cover(const SlidingRange& range,
                                                        const SlidingRecord<Key>& record) const {
-  if (range.end != end() || record.end() != end() || range.begin < blocks_.expired()) {
-    throw std::logic_error("a sliding window was asked of values that are not the summary's");
-  }
+  internal::CheckSlidingRange(range, blocks_, record);
   SlidingQuantileCover<Key> cover;
   cover.epsilon = rule().epsilon();
   cover.range = range;
