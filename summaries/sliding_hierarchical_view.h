@@ -39,9 +39,8 @@ class SlidingHierarchicalView {
   SlidingHierarchicalView& operator=(SlidingHierarchicalView&&) = delete;
   SlidingHierarchicalView& operator=(const SlidingHierarchicalView&) = delete;
 
-  /// n_high() of the range.
+  /// n_high() of the range; n_low() below is that of the range, too.
   std::uint64_t n() const { return n_; }
-  std::uint64_t n_low() const { return n_low_; }
   double epsilon() const { return all_.epsilon(); }
   const PrefixLevels<Key>& levels() const { return all_.levels(); }
   /// count_low == count_high in all answers.

@@ -83,17 +83,6 @@ void WeightedFrequencySummary<Key>::AddWindow(std::span<const KeyWeight<Key>> so
 }
 
 template <class Key>
-void WeightedFrequencySummary<Key>::AddItems(std::uint64_t window_weight,
-                                             std::span<const KeyWeight<Key>> items) {
-  counts_.CheckRoom(window_weight);
-  internal::CheckItems(items, window_weight);
-  counts_.Take(window_weight,
-               [&](const auto& entries, std::uint64_t least, std::uint64_t absent, auto visit) {
-                 internal::MergeItems(entries, items, least, absent, visit);
-               });
-}
-
-template <class Key>
 WeightedFrequencySummary<Key> WeightedFrequencySummary<Key>::Deserialize(std::string_view bytes) {
   return WeightedFrequencySummary(internal::LossyCounts<Key>::Deserialize(kKind, bytes));
 }

@@ -58,18 +58,6 @@ class WeightedFrequencySummary {
   /// was.
   void AddWindow(std::span<const KeyWeight<Key>> sorted);
 
-  /// The same for a window that weighs `window_weight`, of which the heavy items alone are known:
-  /// every one that weighs at least LeastWeight(window_weight), and every key with an entry that
-  /// comes at all; others may be among them.
-  /// Errors: as FrequencySummary::AddItems.
-  void AddItems(std::uint64_t window_weight, std::span<const KeyWeight<Key>> items);
-
-  /// What a key without an entry must weigh in the next window, if that weighs `window_weight`, to
-  /// get one.
-  std::uint64_t LeastWeight(std::uint64_t window_weight) const {
-    return counts_.LeastWeight(window_weight);
-  }
-
   /// Takes in all that `other` summarises. The guarantee holds for the union.
   /// Errors: throws std::invalid_argument if the epsilons differ, std::length_error as above.
   void Merge(const WeightedFrequencySummary& other) { counts_.Merge(other.counts_); }

@@ -99,7 +99,7 @@ void CheckWeights(const MixedInput<Key>& input) {
   std::mt19937_64 random(input.seed);
   const auto windows = AnyWindows(input, random);
   const double epsilon = 1.0 / static_cast<double>(input.parts);
-  WeightedFrequencySummary<Key> summary(epsilon), by_items(epsilon);
+  WeightedFrequencySummary<Key> summary(epsilon);
   testing::NaiveLossyCounting<Key> naive(1, input.parts);
   std::map<Key, std::uint64_t> truth;
   for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -119,14 +119,6 @@ void CheckWeights(const MixedInput<Key>& input) {
     if (summary.weight() < std::uint64_t{1} << 52) {
       ASSERT_EQ(EntriesOf(summary), naive.entries());
     }
-    std::uint64_t weight = 0;
-    for (const auto& item : items) weight += item.weight;
-    const std::uint64_t least = by_items.LeastWeight(weight);
-    std::erase_if(items, [&](const auto& item) {
-      return item.weight < least && !by_items.Snapshot().entries->Contains(item.key);
-    });
-    by_items.AddItems(weight, items);
-    ASSERT_EQ(by_items.Serialize(), summary.Serialize());
     // The number of entries that lossy_counts.h proves.
     const auto dropped = static_cast<double>(summary.dropped());
     ASSERT_LE(static_cast<double>(summary.entries()),
@@ -238,8 +230,6 @@ TYPED_TEST(Weighted, TheLimitIsToldAndLeavesTheSummaryAsItWas) {
   }
   WeightedFrequencySummary<Key> other(0.25);
   EXPECT_THROW(other.AddWindow(Pairs<Key>{{1, ~0ull}, {2, 3}}), std::length_error);
-  EXPECT_THROW(other.AddItems(~0ull, {}), std::length_error);
-  EXPECT_THROW(other.AddItems(4, Pairs<Key>{{1, 5}}), std::invalid_argument);
   EXPECT_EQ(other.Serialize(), WeightedFrequencySummary<Key>(0.25).Serialize());
   other.AddWindow(Pairs<Key>{{1, 1}});
   EXPECT_THROW(summary.Merge(other), std::length_error);
