@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/summaries.md and prints its examples, from a running service.
+"""Draws two pictures of docs/summaries.md and prints their examples, from a running service.
 
 usage: draw_summaries.py --nab FOLDER --server HOST:PORT [--tidemark PROGRAM]
 

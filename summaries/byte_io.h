@@ -2,7 +2,7 @@
 // reader that checks length, magic, version and checksum before anything else is looked at.
 //
 // Every serialized summary begins with the same 8 bytes and ends with the same 4:
-//   0  4  magic, "TMQS" (quantiles) or "TMFS" (frequencies)
+//   0  4  magic: four letters that name the kind, "TMQS" for quantiles
 //   4  2  version of the layout, from 1
 //   6  1  bits of a key, 32, 64 or 128
 //   7  1  0
