@@ -16,11 +16,11 @@ void StdSort(Key* keys, std::size_t n) {
 std::vector<CpuAlgorithm> Collect() {
   std::vector<CpuAlgorithm> all;
   for (const VqsortTarget& target : SupportedVqsortTargets()) {
-    all.push_back({target.name, target.sort_u32, target.sort_u64});
+    all.push_back({target.name, target.sort_u32, target.sort_u64, target.sort_u128});
   }
-  all.push_back({"radix-lsd-11", RadixSort11, RadixSort11});
-  all.push_back({"radix-lsd-8", RadixSort8, RadixSort8});
-  all.push_back({"std-sort", StdSort<std::uint32_t>, StdSort<std::uint64_t>});
+  all.push_back({"radix-lsd-11", RadixSort11, RadixSort11, RadixSort11});
+  all.push_back({"radix-lsd-8", RadixSort8, RadixSort8, RadixSort8});
+  all.push_back({"std-sort", StdSort<std::uint32_t>, StdSort<std::uint64_t>, StdSort<Key128>});
   return all;
 }
 

@@ -35,7 +35,10 @@ class Bench {
   Bench() : original_(ClassWindow(kWindowClasses - 1)), keys_(original_.size()) {
     // A fixed seed: the choice should depend on the machine alone.
     std::mt19937_64 random(2005);
-    for (Key& key : original_) key = static_cast<Key>(random());
+    for (Key& key : original_) {
+      key = static_cast<Key>(random());
+      if constexpr (sizeof(Key) > sizeof(std::uint64_t)) key = key << 64 | random();
+    }
   }
 
   double SecondsPerKey(const CpuAlgorithm& algorithm, std::size_t window) {
@@ -75,13 +78,21 @@ CpuChoice MeasureCpu(std::chrono::milliseconds budget, std::vector<SorterMeasure
   const std::vector<const CpuAlgorithm*> candidates = Candidates();
   Bench<std::uint32_t> narrow;
   Bench<std::uint64_t> wide;
-  // Task 2c is class c with 32-bit keys, task 2c + 1 the same with 64-bit keys.
+  Bench<Key128> widest;
+  // Task kKeyWidths c + w is class c with keys of width w.
   const std::vector<std::vector<double>> best = BestOfRounds(
       kWindowClasses * kKeyWidths, candidates.size(), RoundRules{},
       [&](std::size_t task, std::size_t candidate) {
         const std::size_t window = ClassWindow(task / kKeyWidths);
-        return task % kKeyWidths == 0 ? narrow.SecondsPerKey(*candidates[candidate], window)
-                                      : wide.SecondsPerKey(*candidates[candidate], window);
+        const CpuAlgorithm& algorithm = *candidates[candidate];
+        switch (task % kKeyWidths) {
+          case 0:
+            return narrow.SecondsPerKey(algorithm, window);
+          case 1:
+            return wide.SecondsPerKey(algorithm, window);
+          default:
+            return widest.SecondsPerKey(algorithm, window);
+        }
       },
       [end] { return Clock::now() < end; });
   CpuChoice choice;
@@ -93,8 +104,8 @@ CpuChoice MeasureCpu(std::chrono::milliseconds budget, std::vector<SorterMeasure
     choice.algorithm[width][window_class] = candidates[winner];
     choice.seconds_per_key[width][window_class] = best[task][winner];
     for (std::size_t c = 0; c < candidates.size(); ++c) {
-      measured.push_back({width == 0 ? 32 : 64, ClassWindow(window_class), "cpu",
-                          candidates[c]->name, 1 / best[task][c], c == winner});
+      measured.push_back({WidthBits(width), ClassWindow(window_class), "cpu", candidates[c]->name,
+                          1 / best[task][c], c == winner});
     }
   }
   return choice;

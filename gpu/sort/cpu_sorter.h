@@ -40,6 +40,7 @@ class CpuSorter final : public WindowSorter {
   std::string_view name() const override { return "cpu"; }
   std::string_view Sort(Channels<std::uint32_t> channels) override { return SortAll(channels); }
   std::string_view Sort(Channels<std::uint64_t> channels) override { return SortAll(channels); }
+  std::string_view Sort(Channels<Key128> channels) override { return SortAll(channels); }
 
  private:
   template <class Key>

@@ -60,6 +60,25 @@ std::string_view SortPairs(std::span<Key> keys, std::span<std::uint64_t> payload
   return by;
 }
 
+template <>
+std::string_view SortPairs(std::span<Key128> keys, std::span<std::uint64_t> payloads,
+                           WindowSorter& /*sorter*/) {
+  assert(keys.size() == payloads.size());
+  struct Pair {
+    Key128 key;
+    std::uint64_t payload;
+  };
+  std::vector<Pair> pairs(keys.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {keys[i], payloads[i]};
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return a.key < b.key; });
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    keys[i] = pairs[i].key;
+    payloads[i] = pairs[i].payload;
+  }
+  return "cpu";
+}
+
 template std::string_view SortPairs(std::span<std::uint32_t>, std::span<std::uint64_t>,
                                     WindowSorter&);
 template std::string_view SortPairs(std::span<std::uint64_t>, std::span<std::uint64_t>,

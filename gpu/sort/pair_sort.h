@@ -3,7 +3,8 @@
 // A key and its index make one 64-bit composite, (key - least) * 2^b + index with 2^b >= the number
 // of keys, which any WindowSorter sorts; the payloads then follow their indices. Where the keys of
 // a window span more than 2^(64-b), their lowest bits are cut off, and runs of keys that agree in
-// what is left are put in order one by one. The order of equal keys is that of their arrival.
+// what is left are put in order one by one. The order of equal keys is that of their arrival. Keys
+// of 128 bits are sorted together with their payloads, by the standard library.
 #ifndef TIDEMARK_GPU_SORT_PAIR_SORT_H_
 #define TIDEMARK_GPU_SORT_PAIR_SORT_H_
 
@@ -26,6 +27,10 @@ extern template std::string_view SortPairs(std::span<std::uint32_t>, std::span<s
                                            WindowSorter&);
 extern template std::string_view SortPairs(std::span<std::uint64_t>, std::span<std::uint64_t>,
                                            WindowSorter&);
+/// On the calling thread, whatever the sorter; returns "cpu". Throws nothing but std::bad_alloc.
+template <>
+std::string_view SortPairs(std::span<Key128> keys, std::span<std::uint64_t> payloads,
+                           WindowSorter& sorter);
 
 }  // namespace tidemark::sort
 

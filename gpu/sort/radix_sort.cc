@@ -39,7 +39,7 @@ class Scratch {
 
 template <class Key, unsigned kDigitBits>
 void RadixSort(Key* keys, std::size_t n) {
-  constexpr unsigned kKeyBits = std::numeric_limits<Key>::digits;
+  constexpr unsigned kKeyBits = 8 * sizeof(Key);
   constexpr unsigned kDigits = (kKeyBits + kDigitBits - 1) / kDigitBits;
   constexpr std::size_t kValues = std::size_t{1} << kDigitBits;
   constexpr Key kMask = static_cast<Key>(kValues - 1);
@@ -89,7 +89,9 @@ void RadixSort(Key* keys, std::size_t n) {
 
 void RadixSort11(std::uint32_t* keys, std::size_t n) { RadixSort<std::uint32_t, 11>(keys, n); }
 void RadixSort11(std::uint64_t* keys, std::size_t n) { RadixSort<std::uint64_t, 11>(keys, n); }
+void RadixSort11(Key128* keys, std::size_t n) { RadixSort<Key128, 11>(keys, n); }
 void RadixSort8(std::uint32_t* keys, std::size_t n) { RadixSort<std::uint32_t, 8>(keys, n); }
 void RadixSort8(std::uint64_t* keys, std::size_t n) { RadixSort<std::uint64_t, 8>(keys, n); }
+void RadixSort8(Key128* keys, std::size_t n) { RadixSort<Key128, 8>(keys, n); }
 
 }  // namespace tidemark::sort

@@ -18,7 +18,7 @@ RoutedSorter::RoutedSorter(std::string name, std::unique_ptr<WindowSorter> cpu,
 bool RoutedSorter::PrefersGl(std::size_t width_index,
                              const std::array<std::size_t, kChannels>& lengths) const {
   const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
-  if (longest > table_.gl_window_max) return false;
+  if (width_index >= kGlKeyWidths || longest > table_.gl_window_max) return false;
   if (table_.always_gl) return true;
   // GL sorts all four channels at the padded length of the longest, full or not.
   const std::size_t window_class = ClassOf(longest);

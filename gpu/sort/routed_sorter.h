@@ -43,6 +43,7 @@ class RoutedSorter final : public WindowSorter {
   /// Return cpu.name() or gl.name().
   std::string_view Sort(Channels<std::uint32_t> channels) override { return Route(channels); }
   std::string_view Sort(Channels<std::uint64_t> channels) override { return Route(channels); }
+  std::string_view Sort(Channels<Key128> channels) override { return cpu_->Sort(channels); }
   /// If they would go to GL: the CPU sorts them one by one.
   bool SortsTogether(std::size_t width_index,
                      const std::array<std::size_t, kChannels>& lengths) const override {
@@ -51,7 +52,8 @@ class RoutedSorter final : public WindowSorter {
   std::uint64_t failures() const override { return failures_.load(std::memory_order_relaxed); }
   std::string last_failure() const override;
 
-  /// Whether a request of windows of these lengths goes to GL while GL works.
+  /// Whether a request of windows of these lengths goes to GL while GL works: never one of keys of
+  /// 128 bits.
   bool PrefersGl(std::size_t width_index, const std::array<std::size_t, kChannels>& lengths) const;
 
  private:

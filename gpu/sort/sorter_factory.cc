@@ -28,6 +28,9 @@ constexpr double kCpuShare = 0.5;
 // (36 at 2^8) and transfers than sorting four windows of 256 keys on the CPU, about 4 us.
 constexpr std::size_t kFirstGlClass = 1;
 
+// Said wherever a GL sorter is in use.
+constexpr const char* kWideKeysOnCpu = "; keys of 128 bits (ipv6) are sorted on the cpu";
+
 std::string MillionsPerSecond(double keys_per_second) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.0f M/s", keys_per_second / 1e6);
@@ -62,7 +65,8 @@ std::string Figures(const std::vector<SorterMeasurement>& measurements, int key_
 }
 
 std::string Figures(const std::vector<SorterMeasurement>& measurements) {
-  return Figures(measurements, 32) + "; " + Figures(measurements, 64);
+  return Figures(measurements, 32) + "; " + Figures(measurements, 64) + "; " +
+         Figures(measurements, 128);
 }
 
 // Seconds of one request of four windows on `gl`, the smallest of the rounds that fit the budget.
@@ -168,11 +172,13 @@ SorterSelection MakeGlBitonic(const SorterOptions& options) {
     return UseCpu(choice, std::move(report), "no_gl", "gl-bitonic cannot run, " + gl.report.error);
   }
   // Nothing is chosen by these figures; the rows stay in the report for comparison.
-  for (SorterMeasurement& row : report.measurements) row.chosen = false;
+  for (SorterMeasurement& row : report.measurements) {
+    row.chosen = row.chosen && row.key_bits == WidthBits(WidthIndex<Key128>());
+  }
   report.active = "gl-bitonic";
   report.why = "asked_for";
   report.reason = "gl-bitonic: asked for by name; runs on " + gl.report.renderer + " (" +
-                  gl.report.version + "); the cpu sorter stands by";
+                  gl.report.version + "); the cpu sorter stands by" + kWideKeysOnCpu;
   RouteTable table = EmptyTable(choice, gl.window_max);
   table.always_gl = true;
   return {std::make_unique<RoutedSorter>("gl-bitonic", std::make_unique<CpuSorter>(choice),
@@ -194,7 +200,7 @@ SorterSelection MakeAuto(const SorterOptions& options) {
   const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
   RouteTable table = EmptyTable(choice, gl.window_max);
   const Clock::duration share =
-      Clock::duration(budget - cpu_budget) / ((kWindowClasses - kFirstGlClass) * kKeyWidths);
+      Clock::duration(budget - cpu_budget) / ((kWindowClasses - kFirstGlClass) * kGlKeyWidths);
   try {
     MeasureGlWidth<std::uint32_t>(*gl.sorter, gl.window_max, share, table, report.measurements);
     MeasureGlWidth<std::uint64_t>(*gl.sorter, gl.window_max, share, table, report.measurements);
@@ -213,8 +219,8 @@ SorterSelection MakeAuto(const SorterOptions& options) {
   }
   report.active = ActiveSorter(report);
   report.why = "measured";
-  report.reason =
-      "auto: on " + gl.report.renderer + " and this CPU, " + Figures(report.measurements);
+  report.reason = "auto: on " + gl.report.renderer + " and this CPU, " +
+                  Figures(report.measurements) + kWideKeysOnCpu;
   return {std::make_unique<RoutedSorter>("auto", std::make_unique<CpuSorter>(choice),
                                          std::move(gl.sorter), table, options.on_failure),
           std::move(report)};

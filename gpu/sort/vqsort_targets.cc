@@ -23,6 +23,12 @@
                            _mm512_maskz_compress_epi64((mask), (v)))
 #endif
 
+// GCC takes the vector that its own AVX-512 intrinsics leave undefined on purpose for a variable
+// that somebody forgot to set (GCC bug 105593).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 // Every target, also those that the compiler's flags (-march=native) make unnecessary in Highway's
 // view: the widest is not always the fastest.
 #define HWY_COMPILE_ALL_ATTAINABLE
@@ -32,6 +38,7 @@
 #include <hwy/highway.h>
 // After highway.h: these choose their target by the macros that it sets.
 #include <hwy/contrib/sort/traits-inl.h>
+#include <hwy/contrib/sort/traits128-inl.h>
 #include <hwy/contrib/sort/vqsort-inl.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -54,6 +61,20 @@ void VqsortOne(Key* keys, std::size_t n) {
 
 HWY_ATTR void VqsortU32(std::uint32_t* keys, std::size_t n) { VqsortOne(keys, n); }
 HWY_ATTR void VqsortU64(std::uint64_t* keys, std::size_t n) { VqsortOne(keys, n); }
+// Highway sees a key of 128 bits as two lanes of 64, the lower half first: as it lies in memory.
+HWY_ATTR void VqsortU128(Key128* keys, std::size_t n) {
+  if (n < 2) return;
+#if TIDEMARK_HWY_VERSION >= 101
+  hwy::HWY_NAMESPACE::VQSortStatic(reinterpret_cast<hwy::uint128_t*>(keys), n,
+                                   hwy::SortAscending());
+#else
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::SortTag<std::uint64_t> d;
+  const hn::detail::SharedTraits<hn::detail::Traits128<hn::detail::OrderAscending128> > traits;
+  hn::Sort(d, traits, reinterpret_cast<std::uint64_t*>(keys), 2 * n,
+           static_cast<std::uint64_t*>(nullptr));
+#endif
+}
 #endif
 
 }  // namespace tidemark::sort::HWY_NAMESPACE
@@ -76,8 +97,9 @@ namespace {
 }  // namespace
 
 // HWY_TARGETS is the set that foreach_target.h compiled above.
-#define TIDEMARK_ADD_TARGET(NAME) \
-  AddIfSupported(HWY_##NAME, {{}, N_##NAME::VqsortU32, N_##NAME::VqsortU64}, out)
+#define TIDEMARK_ADD_TARGET(NAME)                                                                  \
+  AddIfSupported(HWY_##NAME, {{}, N_##NAME::VqsortU32, N_##NAME::VqsortU64, N_##NAME::VqsortU128}, \
+                 out)
 
 bool BuiltWithVqsort() { return true; }
 

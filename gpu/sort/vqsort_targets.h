@@ -12,14 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "gpu/sort/window_sorter.h"
+
 namespace tidemark::sort {
 
-/// Both functions sort n keys ascending in place, in at most O(n log n), without the heap; any
+/// Each function sorts n keys ascending in place, in at most O(n log n), without the heap; any
 /// thread.
 struct VqsortTarget {
   std::string name;  ///< "vqsort-avx2", "vqsort-avx3", …: Highway's name of the target, lower case
   void (*sort_u32)(std::uint32_t* keys, std::size_t n) = nullptr;
   void (*sort_u64)(std::uint64_t* keys, std::size_t n) = nullptr;
+  void (*sort_u128)(Key128* keys, std::size_t n) = nullptr;
 };
 
 /// False where the project was built without Highway (vqsort_targets_absent.cc).

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <type_traits>
 
 namespace tidemark::sort {
 
@@ -29,13 +28,16 @@ constexpr std::size_t ClassOf(std::size_t n) {
 static_assert(ClassOf(0) == 0 && ClassOf(1 << 9) == 0 && ClassOf((1 << 9) + 1) == 1);
 static_assert(ClassOf(1 << 18) == 5 && ClassOf(1 << 24) == 5);
 
-/// Index of the tables below: 0 for 32-bit keys, 1 for 64-bit keys.
-inline constexpr std::size_t kKeyWidths = 2;
+/// Index of the tables below: 0 for keys of 32 bits, 1 for 64, 2 for 128.
+inline constexpr std::size_t kKeyWidths = 3;
+/// GL sorts those of the first two widths alone.
+inline constexpr std::size_t kGlKeyWidths = 2;
 template <class Key>
 constexpr std::size_t WidthIndex() {
-  static_assert(std::is_unsigned_v<Key> && (sizeof(Key) == 4 || sizeof(Key) == 8));
-  return sizeof(Key) == 4 ? 0 : 1;
+  static_assert(sizeof(Key) == 4 || sizeof(Key) == 8 || sizeof(Key) == 16);
+  return sizeof(Key) == 4 ? 0 : sizeof(Key) == 8 ? 1 : 2;
 }
+constexpr int WidthBits(std::size_t width_index) { return 32 << width_index; }
 
 }  // namespace tidemark::sort
 

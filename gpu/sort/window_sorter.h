@@ -17,6 +17,10 @@
 
 namespace tidemark::sort {
 
+/// A key of 128 bits: an IPv6 address as a number. Sorted on the CPU, whatever the sorter: no GL
+/// sorter takes it.
+__extension__ typedef unsigned __int128 Key128;
+
 /// Windows that one request may hold: one in each channel of an RGBA texel.
 inline constexpr std::size_t kChannels = 4;
 
@@ -52,6 +56,11 @@ class WindowSorter {
   /// sorter.
   virtual std::string_view Sort(Channels<std::uint32_t> channels) = 0;
   virtual std::string_view Sort(Channels<std::uint64_t> channels) = 0;
+  /// Throws SorterError unless overridden: a GL sorter stands behind one that sends these keys to
+  /// the CPU (routed_sorter.h).
+  virtual std::string_view Sort(Channels<Key128> /*channels*/) {
+    throw SorterError(std::string(name()) + " does not sort keys of 128 bits");
+  }
 
   /// Whether windows of these lengths (0: no window in that channel) are better sorted as one
   /// request than each by itself, which leaves the others to other threads: now, and whatever it

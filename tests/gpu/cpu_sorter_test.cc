@@ -62,10 +62,13 @@ class CpuAlgorithmTest : public ::testing::TestWithParam<std::size_t> {
 
 TEST_P(CpuAlgorithmTest, SortsTheLadderOf32BitKeys) { SortsTheLadder<std::uint32_t>(); }
 TEST_P(CpuAlgorithmTest, SortsTheLadderOf64BitKeys) { SortsTheLadder<std::uint64_t>(); }
+TEST_P(CpuAlgorithmTest, SortsTheLadderOf128BitKeys) { SortsTheLadder<Key128>(); }
 TEST_P(CpuAlgorithmTest, SortsLargeWindowsOf32BitKeys) { SortsLargeWindows<std::uint32_t>(); }
 TEST_P(CpuAlgorithmTest, SortsLargeWindowsOf64BitKeys) { SortsLargeWindows<std::uint64_t>(); }
+TEST_P(CpuAlgorithmTest, SortsLargeWindowsOf128BitKeys) { SortsLargeWindows<Key128>(); }
 TEST_P(CpuAlgorithmTest, StaysWithinItsWindowOf32BitKeys) { StaysWithinItsWindow<std::uint32_t>(); }
 TEST_P(CpuAlgorithmTest, StaysWithinItsWindowOf64BitKeys) { StaysWithinItsWindow<std::uint64_t>(); }
+TEST_P(CpuAlgorithmTest, StaysWithinItsWindowOf128BitKeys) { StaysWithinItsWindow<Key128>(); }
 
 INSTANTIATE_TEST_SUITE_P(All, CpuAlgorithmTest,
                          ::testing::Range(std::size_t{0}, CpuAlgorithms().size()),
@@ -150,7 +153,7 @@ TEST(CpuSorter, SortsOnManyThreadsAtOnce) {
 TEST(MeasureCpu, ChoosesTheFastestRowOfEachWidthAndClass) {
   std::vector<SorterMeasurement> measured;
   const CpuChoice choice = MeasureCpu(std::chrono::milliseconds(0), measured);
-  for (const int bits : {32, 64}) {
+  for (const int bits : {32, 64, 128}) {
     for (std::size_t c = 0; c < kWindowClasses; ++c) {
       const SorterMeasurement* chosen = nullptr;
       double fastest = 0;
@@ -166,7 +169,7 @@ TEST(MeasureCpu, ChoosesTheFastestRowOfEachWidthAndClass) {
       }
       ASSERT_NE(chosen, nullptr) << bits << " bits, class " << c;
       EXPECT_EQ(chosen->keys_per_second, fastest);
-      EXPECT_EQ(choice.algorithm[bits == 32 ? 0 : 1][c]->name, chosen->algorithm);
+      EXPECT_EQ(choice.algorithm[static_cast<std::size_t>(bits / 64)][c]->name, chosen->algorithm);
     }
   }
 }

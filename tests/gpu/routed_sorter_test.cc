@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "gpu/sort/cpu_sorter.h"
+#include "gpu/sort/window_class.h"
 #include "tests/gpu/sort_cases.h"
 
 namespace tidemark::sort {
@@ -71,6 +72,21 @@ TEST_F(RoutedSorterTest, SortsOnGlWhileItWorks) {
   EXPECT_EQ(gl_requests_, 2);
   EXPECT_EQ(sorter->failures(), 0);
   EXPECT_EQ(sorter->last_failure(), "");
+}
+
+TEST_F(RoutedSorterTest, SortsKeysOf128BitsOnTheCpu) {
+  const auto sorter = Make(AlwaysGl());
+  ExpectSortsLikeStdSort<Key128>(*sorter, {MakeKeys<Key128>("random", 1000, 1)}, "");
+  EXPECT_FALSE(sorter->SortsTogether(WidthIndex<Key128>(), {1000, 1000, 1000, 1000}));
+  EXPECT_TRUE(sorter->SortsTogether(WidthIndex<std::uint64_t>(), {1000, 1000, 1000, 1000}));
+  EXPECT_EQ(gl_requests_, 0);
+  EXPECT_EQ(sorter->failures(), 0);
+  // A GL sorter that is asked all the same says that it cannot.
+  std::vector<Key128> keys{2, 1};
+  const std::span<Key128> channel[] = {keys};
+  PlayedGl played(gl_requests_, gl_fails_);
+  WindowSorter& gl = played;
+  EXPECT_THROW(gl.Sort(channel), SorterError);
 }
 
 TEST_F(RoutedSorterTest, SortsTheFailedRequestAndAllLaterOnesOnTheCpu) {

@@ -30,33 +30,38 @@ inline const std::vector<std::string>& Distributions() {
 /// sorters of floats go wrong (infinities, denormals, zero, the largest finite numbers).
 template <class Key>
 Key FloatPattern(std::uint64_t pick) {
-  using Float = std::conditional_t<sizeof(Key) == 4, float, double>;
-  using Limits = std::numeric_limits<Float>;
-  const std::array<Float, 12> values = {Limits::infinity(),
-                                        -Limits::infinity(),
-                                        Limits::denorm_min(),
-                                        -Limits::denorm_min(),
-                                        Limits::min(),
-                                        -Limits::min(),
-                                        Limits::max(),
-                                        Limits::lowest(),
-                                        Float{0},
-                                        Float{1},
-                                        Float{-1},
-                                        Limits::epsilon()};
-  const Key bits = std::bit_cast<Key>(values[pick % values.size()]);
-  const Key sign = Key{1} << (std::numeric_limits<Key>::digits - 1);
-  return (bits & sign) != 0 ? static_cast<Key>(~bits) : static_cast<Key>(bits | sign);
+  if constexpr (sizeof(Key) == 16) {  // no floats have so many bits: the patterns of two doubles
+    return Key{FloatPattern<std::uint64_t>(pick)} << 64 | FloatPattern<std::uint64_t>(pick >> 8);
+  } else {
+    using Float = std::conditional_t<sizeof(Key) == 4, float, double>;
+    using Limits = std::numeric_limits<Float>;
+    const std::array<Float, 12> values = {Limits::infinity(),
+                                          -Limits::infinity(),
+                                          Limits::denorm_min(),
+                                          -Limits::denorm_min(),
+                                          Limits::min(),
+                                          -Limits::min(),
+                                          Limits::max(),
+                                          Limits::lowest(),
+                                          Float{0},
+                                          Float{1},
+                                          Float{-1},
+                                          Limits::epsilon()};
+    const Key bits = std::bit_cast<Key>(values[pick % values.size()]);
+    const Key sign = Key{1} << (std::numeric_limits<Key>::digits - 1);
+    return (bits & sign) != 0 ? static_cast<Key>(~bits) : static_cast<Key>(bits | sign);
+  }
 }
 
 template <class Key>
 std::vector<Key> MakeKeys(const std::string& distribution, std::size_t n, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const Key max = std::numeric_limits<Key>::max();
+  const Key max = static_cast<Key>(~Key{0});
   std::vector<Key> keys(n);
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t r = random();
     Key key = static_cast<Key>(r);
+    if constexpr (sizeof(Key) == 16) key |= Key{random()} << 64;
     if (distribution == "few distinct") key = static_cast<Key>((r % 7) * 0x9e3779b97f4a7c15U);
     if (distribution == "all equal") key = static_cast<Key>(0x8123456789abcdefU);
     if (distribution == "all zero") key = 0;

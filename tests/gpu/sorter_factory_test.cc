@@ -69,7 +69,7 @@ TEST(MakeSorter, AutoOpensNoSoftwareContextUnlessTold) {
 
 TEST(MakeSorter, ChoosesOneRowForEachWidthAndSize) {
   const SorterSelection selection = MakeSorter(Quick("auto"));
-  for (const int bits : {32, 64}) {
+  for (const int bits : {32, 64, 128}) {
     for (std::size_t c = 0; c < kWindowClasses; ++c) {
       int chosen = 0;
       for (const SorterMeasurement& row : selection.report.measurements) {
