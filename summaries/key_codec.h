@@ -5,12 +5,16 @@
 // denormals and infinities included. -0 becomes +0, so that equal numbers have equal keys. NaN has
 // no rank: it is not encodable and the caller refuses it (see IsNan).
 // Signed integers: the sign bit is flipped. Unsigned integers, addresses and ids are their own
-// keys.
+// keys; the sixteen bytes of an IPv6 address, the first one the highest, are a key of 128 bits.
 #ifndef TIDEMARK_SUMMARIES_KEY_CODEC_H_
 #define TIDEMARK_SUMMARIES_KEY_CODEC_H_
 
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+
+#include "summaries/fraction.h"
 
 namespace tidemark {
 
@@ -27,6 +31,24 @@ constexpr std::uint64_t EncodeKey(std::int64_t value) {
 }
 constexpr std::uint64_t EncodeKey(std::uint64_t value) { return value; }
 constexpr std::uint32_t EncodeKey(std::uint32_t value) { return value; }
+
+/// An IPv6 address as it travels, in network order.
+struct Ipv6Bytes {
+  std::array<std::uint8_t, 16> bytes{};
+  friend bool operator==(const Ipv6Bytes&, const Ipv6Bytes&) = default;
+};
+constexpr Uint128 EncodeKey(const Ipv6Bytes& address) {
+  Uint128 key = 0;
+  for (const std::uint8_t byte : address.bytes) key = key << 8 | byte;
+  return key;
+}
+constexpr Ipv6Bytes DecodeIpv6(Uint128 key) {
+  Ipv6Bytes address;
+  for (std::size_t i = address.bytes.size(); i-- > 0; key >>= 8) {
+    address.bytes[i] = static_cast<std::uint8_t>(key);
+  }
+  return address;
+}
 
 constexpr float DecodeFloat32(std::uint32_t key) {
   return std::bit_cast<float>(key ^ (((key >> 31) - 1u) | 0x8000'0000u));

@@ -89,6 +89,7 @@ WeightedFrequencySummary<Key> WeightedFrequencySummary<Key>::Deserialize(std::st
 
 template std::size_t AggregateEqualKeys(std::span<KeyWeight<std::uint32_t>>);
 template std::size_t AggregateEqualKeys(std::span<KeyWeight<std::uint64_t>>);
+template std::size_t AggregateEqualKeys(std::span<KeyWeight<Uint128>>);
 template class WeightedFrequencySummary<std::uint32_t>;
 template class WeightedFrequencySummary<std::uint64_t>;
 

@@ -32,6 +32,7 @@
 #include <string_view>
 #include <utility>
 
+#include "summaries/fraction.h"
 #include "summaries/key_weight.h"
 #include "summaries/lossy_counts.h"
 
@@ -88,6 +89,7 @@ class WeightedFrequencySummary {
 
 extern template std::size_t AggregateEqualKeys(std::span<KeyWeight<std::uint32_t>>);
 extern template std::size_t AggregateEqualKeys(std::span<KeyWeight<std::uint64_t>>);
+extern template std::size_t AggregateEqualKeys(std::span<KeyWeight<Uint128>>);
 extern template class WeightedFrequencySummary<std::uint32_t>;
 extern template class WeightedFrequencySummary<std::uint64_t>;
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kTypeOffset = 4;
 constexpr std::size_t kReservedOffset = 6;
 constexpr std::size_t kBodyOffset = 8;
-constexpr std::uint8_t kTypeNumberMax = 7;
+constexpr std::uint8_t kTypeNumberMax = 8;
 
 template <typename T>
 T Load(std::span<const std::byte> bytes, std::size_t at) {
@@ -177,7 +177,7 @@ std::string Hex(std::span<const std::byte> bytes) {
 
 std::string_view WireTypeName(std::uint8_t type) {
   static constexpr std::array<std::string_view, kTypeNumberMax + 1> kNames = {
-      "default", "float64", "float32", "int64", "uint64", "uint32", "ipv4", "string"};
+      "default", "float64", "float32", "int64", "uint64", "uint32", "ipv4", "string", "ipv6"};
   return type < kNames.size() ? kNames[type] : "unknown";
 }
 
@@ -191,6 +191,8 @@ std::size_t WireTypeBytes(std::uint8_t type) {
     case WireType::kUint32:
     case WireType::kIpv4:
       return 4;
+    case WireType::kIpv6:
+      return 16;
     case WireType::kDefault:
     case WireType::kString:
       return 0;

@@ -66,6 +66,7 @@ enum class WireType : std::uint8_t {
   kUint32 = 5,
   kIpv4 = 6,
   kString = 7,
+  kIpv6 = 8,  ///< 16 bytes in network order
 };
 /// "float64", ...; "unknown" for a number that names no type.
 std::string_view WireTypeName(std::uint8_t type);

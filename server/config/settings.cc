@@ -61,7 +61,7 @@ constexpr std::array kSettings = {
             60'000},
     Setting{"streams", "type", "stream-type", TIDEMARK_FIELD(streams.type),
             "values of a stream created on first use", 0, 0, false,
-            "float64 float32 int64 uint64 uint32 ipv4 string"},
+            "float64 float32 int64 uint64 uint32 ipv4 ipv6 string"},
     Setting{"streams", "quantile_epsilon", "quantile-epsilon",
             TIDEMARK_FIELD(streams.quantile_epsilon), "largest rank error, as a share of n", 1e-6,
             0.5},

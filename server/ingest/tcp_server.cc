@@ -17,8 +17,8 @@ namespace {
 // The numbers of google.rpc.Code and of absl::StatusCode are the same; so are those of the types.
 static_assert(static_cast<int>(absl::StatusCode::kUnavailable) == 14);
 static_assert(static_cast<int>(ValueType::kFloat64) == static_cast<int>(wire::WireType::kFloat64));
-static_assert(static_cast<int>(ValueType::kString) == static_cast<int>(wire::WireType::kString));
-constexpr std::uint8_t kTypeNumberMax = static_cast<std::uint8_t>(wire::WireType::kString);
+static_assert(static_cast<int>(ValueType::kIpv6) == static_cast<int>(wire::WireType::kIpv6));
+constexpr std::uint8_t kTypeNumberMax = static_cast<std::uint8_t>(wire::WireType::kIpv6);
 
 static_assert(static_cast<int>(PayloadType::kY) == static_cast<int>(wire::WirePayload::kY));
 static_assert(kPayloadBytes == wire::kPayloadBytes);

@@ -120,7 +120,7 @@ void Pipeline::TellSorter() {
 void Pipeline::UpdateGauges() {
   if (sorter_->failures() > 0 && !sorter_failure_told_.exchange(true)) TellSorter();
   std::size_t summary_bytes = 0;
-  std::size_t window_bytes = context_.pools.keys32.bytes() + context_.pools.keys64.bytes();
+  std::size_t window_bytes = context_.pools.bytes();
   const std::vector<StreamHandle> streams = registry_.All();
   for (const StreamHandle& stream : streams) {
     const StreamStats stats = stream->Stats();
@@ -137,10 +137,7 @@ void Pipeline::UpdateGauges() {
 
 void Pipeline::Trim() {
   for (const StreamHandle& stream : registry_.All()) stream->TrimStorage();
-  if (gate_.keys() == 0) {
-    context_.pools.keys32.Trim();
-    context_.pools.keys64.Trim();
-  }
+  if (gate_.keys() == 0) context_.pools.Trim();
 }
 
 }  // namespace tidemark::server

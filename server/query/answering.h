@@ -3,8 +3,13 @@
 #define TIDEMARK_SERVER_QUERY_ANSWERING_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/pipeline/pipeline.h"
@@ -15,6 +20,7 @@
 #include "summaries/frequency_view.h"
 #include "summaries/quantile_view.h"
 #include "summaries/sliding_frequencies.h"
+#include "summaries/sliding_hierarchical_view.h"
 
 namespace tidemark::server {
 
@@ -25,9 +31,11 @@ inline absl::Status CheckCount(std::size_t count, std::size_t max, std::string_v
 }
 
 inline absl::Status NeedsNumbers(const Stream& stream) {
-  if (stream.type() != ValueType::kString) return absl::OkStatus();
-  return absl::FailedPreconditionError(Concat("stream \"", Printable(stream.name()),
-                                              "\" holds strings, which have counts but no ranks"));
+  if (HasRanks(stream.type())) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Concat("stream \"", Printable(stream.name()), "\" holds ",
+             stream.type() == ValueType::kIpv6 ? "addresses of ipv6" : "strings",
+             ", which have counts but no ranks"));
 }
 
 inline absl::Status NeedsFrequencies(const Stream& stream) {
@@ -36,13 +44,30 @@ inline absl::Status NeedsFrequencies(const Stream& stream) {
       Concat("stream \"", Printable(stream.name()), "\" was created without counts of items"));
 }
 
-/// The streams of both key widths, for a generic lambda over the keyed stream.
+/// The streams of all key widths, for a generic lambda over the keyed stream.
 template <class Function>
 auto WithKeyed(const Stream& stream, Function function) {
-  if (WideKeys(stream.type())) {
-    return function(static_cast<const KeyedStream<std::uint64_t>&>(stream));
+  return WithKeyOf(stream.type(), [&]<class Key>(Key) {
+    return function(static_cast<const KeyedStream<Key>&>(stream));
+  });
+}
+
+/// Those whose keys may have ranks. REQUIRES: NeedsNumbers is content.
+template <class Function>
+auto WithRanked(const Stream& stream, Function function) {
+  return WithKeyOf(stream.type(), [&]<class Key>(Key) {
+    using Ranked = std::conditional_t<kRankedKeys<Key>, Key, std::uint64_t>;
+    return function(static_cast<const KeyedStream<Ranked>&>(stream));
+  });
+}
+
+/// Of the first i weights, for every i.
+inline std::vector<std::uint64_t> SumsOf(const std::vector<std::uint64_t>* weights) {
+  std::vector<std::uint64_t> sums{0};
+  if (weights != nullptr) {
+    std::partial_sum(weights->begin(), weights->end(), std::back_inserter(sums));
   }
-  return function(static_cast<const KeyedStream<std::uint32_t>&>(stream));
+  return sums;
 }
 
 template <class Key>
@@ -87,23 +112,23 @@ absl::StatusOr<Answer> QueryEngine::WithQuantiles(std::string_view name, const A
   const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);
   if (!stream.ok()) return stream.status();
   if (absl::Status status = NeedsNumbers(**stream); !status.ok()) return status;
-  return WithKeyed(**stream,
-                   [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<Answer> {
-                     ViewRule<Key> rule = Rule<Key>(ask.deadline);
-                     if (!ask.whole()) {
-                       const absl::StatusOr<RecentView<Key>> recent = keyed.Recent(ask.width, rule);
-                       if (!recent.ok()) return recent.status();
-                       return answer(recent->blocks.quantiles->View(recent->later),
-                                     static_cast<const Stream&>(keyed), CoverageOf(*recent));
-                     }
-                     if (!ends_matter) rule.tolerates = QuantilesTolerate<Key>;
-                     absl::StatusOr<StreamView<Key>> view = keyed.View(rule);
-                     if (!view.ok()) return view.status();
-                     const QuantileView<Key> quantiles(std::move(view->summaries.quantiles),
-                                                       view->open->keys(), view->unseen);
-                     return answer(quantiles, static_cast<const Stream&>(keyed),
-                                   Coverage{quantiles.n(), quantiles.epsilon()});
-                   });
+  return WithRanked(
+      **stream, [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<Answer> {
+        ViewRule<Key> rule = Rule<Key>(ask.deadline);
+        if (!ask.whole()) {
+          const absl::StatusOr<RecentView<Key>> recent = keyed.Recent(ask.width, rule);
+          if (!recent.ok()) return recent.status();
+          return answer(recent->blocks.quantiles->View(recent->later),
+                        static_cast<const Stream&>(keyed), CoverageOf(*recent));
+        }
+        if (!ends_matter) rule.tolerates = QuantilesTolerate<Key>;
+        absl::StatusOr<StreamView<Key>> view = keyed.View(rule);
+        if (!view.ok()) return view.status();
+        const QuantileView<Key> quantiles(std::move(view->summaries.quantiles), view->open->keys(),
+                                          view->unseen);
+        return answer(quantiles, static_cast<const Stream&>(keyed),
+                      Coverage{quantiles.n(), quantiles.epsilon()});
+      });
 }
 
 template <class Answer, class Key>
@@ -121,20 +146,34 @@ absl::StatusOr<Answer> QueryEngine::WithItems(const KeyedStream<Key>& stream, co
   if (!ask.whole()) {
     const absl::StatusOr<RecentView<Key>> recent = stream.Recent(ask.width, rule);
     if (!recent.ok()) return recent.status();
-    return answer(recent->blocks.frequencies->View(recent->later), CoverageOf(*recent));
+    if constexpr (kRankedKeys<Key>) {
+      return answer(recent->blocks.frequencies->View(recent->later), CoverageOf(*recent));
+    } else {
+      const AddressItemsView<SlidingHierarchicalView<Key>> items(*recent->blocks.frequencies,
+                                                                 recent->later);
+      return answer(items, CoverageOf(*recent));
+    }
   }
   const absl::StatusOr<StreamView<Key>> view = stream.View(rule);
   if (!view.ok()) return view.status();
   const double epsilon = stream.settings().frequency_epsilon;
-  if (by_weight) {
+  const std::span<const Key> keys = view->open->keys();
+  if constexpr (!kRankedKeys<Key>) {
+    using View = AddressItemsView<HierarchicalView<Key>>;
+    const std::vector<std::uint64_t> sums = SumsOf(view->open_payloads.get());
+    const View items =
+        by_weight ? View(view->summaries.weights, keys, std::span<const std::uint64_t>(sums))
+                  : View(view->summaries.frequencies, keys, view->unseen);
+    return answer(items, Coverage{items.n(), epsilon});
+  } else if (by_weight) {
     std::vector<KeyWeight<Key>> open;
-    if (view->open_payloads) open = WeightedItems(view->open->keys(), *view->open_payloads);
+    if (view->open_payloads) open = WeightedItems(keys, *view->open_payloads);
     const auto items = FrequencyView<Key>::OfItems(view->summaries.weights, open, 0, epsilon);
     return answer(items, Coverage{items.n(), epsilon});
+  } else {
+    const FrequencyView<Key> items(view->summaries.frequencies, keys, view->unseen, epsilon);
+    return answer(items, Coverage{items.n(), epsilon});
   }
-  const FrequencyView<Key> items(view->summaries.frequencies, view->open->keys(), view->unseen,
-                                 epsilon);
-  return answer(items, Coverage{items.n(), epsilon});
 }
 
 }  // namespace tidemark::server

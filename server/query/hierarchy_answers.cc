@@ -12,8 +12,6 @@
 namespace tidemark::server {
 namespace {
 
-using Address = std::uint32_t;  // of ipv4, the one type of addresses
-
 // An item may be forgotten between a view and the look-up of what stands above it; a new view then
 // no longer has it. More than a few times in a row means that something is wrong.
 constexpr int kViewAttempts = 8;
@@ -35,19 +33,21 @@ absl::Status CheckRows(std::size_t rows, double support) {
 
 /// Of a view of addresses.
 template <class View>
-absl::StatusOr<PrefixesAnswer> AnswerOf(const View& view, const Coverage& coverage,
+absl::StatusOr<PrefixesAnswer> AnswerOf(ValueType type, const View& view, const Coverage& coverage,
                                         double support) {
   PrefixesAnswer answer{coverage, support, {}};
   if (view.n() == 0) return answer;
   if (absl::Status status = CheckSupport(view, support, coverage); !status.ok()) return status;
-  for (const HierarchyItem<Address>& item : view.HeavyHitters(support)) {
-    answer.rows.push_back({Ipv4{item.prefix}, view.levels().length(item.level), item.count_low,
-                           item.count_high, item.discounted_low, item.discounted_high});
+  for (const auto& item : view.HeavyHitters(support)) {
+    answer.rows.push_back({DecodeValue(type, item.prefix), view.levels().length(item.level),
+                           item.count_low, item.count_high, item.discounted_low,
+                           item.discounted_high});
   }
   if (absl::Status status = CheckRows(answer.rows.size(), support); !status.ok()) return status;
   return answer;
 }
 
+template <class Address>
 absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, const Ask& ask,
                                            const ViewRule<Address>& rule, double support) {
   const StreamSettings& settings = stream.settings();
@@ -59,21 +59,18 @@ absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, c
     }
     const absl::StatusOr<RecentView<Address>> recent = stream.Recent(ask.width, rule);
     if (!recent.ok()) return recent.status();
-    return AnswerOf(SlidingHierarchicalView<Address>(*recent->blocks.hierarchy, recent->later),
+    return AnswerOf(settings.type,
+                    SlidingHierarchicalView<Address>(*recent->blocks.hierarchy, recent->later),
                     CoverageOf(*recent), support);
   }
   const absl::StatusOr<StreamView<Address>> view = stream.View(rule);
   if (!view.ok()) return view.status();
   const auto answer = [&](const HierarchicalView<Address>& prefixes) {
-    return AnswerOf(prefixes, {prefixes.n(), settings.frequency_epsilon}, support);
+    return AnswerOf(settings.type, prefixes, {prefixes.n(), settings.frequency_epsilon}, support);
   };
   const std::span<const Address> open = view->open->keys();
   if (!weights) return answer(HierarchicalView<Address>(view->summaries.hierarchy, open));
-  std::vector<std::uint64_t> sums{0};
-  if (view->open_payloads) {
-    std::partial_sum(view->open_payloads->begin(), view->open_payloads->end(),
-                     std::back_inserter(sums));
-  }
+  const std::vector<std::uint64_t> sums = SumsOf(view->open_payloads.get());
   return answer(HierarchicalView<Address>(view->summaries.hierarchy, open, sums));
 }
 
@@ -160,8 +157,9 @@ absl::StatusOr<PrefixesAnswer> QueryEngine::HierarchicalHeavyHitters(std::string
         Concat("stream \"", Printable(name), "\" was created without a hierarchy"));
   }
   if (settings.type != ValueType::kString) {
-    return OfAddresses(static_cast<const KeyedStream<Address>&>(**stream), ask,
-                       Rule<Address>(ask.deadline), support);
+    return WithKeyed(**stream, [&]<class Key>(const KeyedStream<Key>& keyed) {
+      return OfAddresses(keyed, ask, Rule<Key>(ask.deadline), support);
+    });
   }
   if (!ask.whole()) {
     return absl::UnimplementedError(

@@ -28,7 +28,7 @@ absl::StatusOr<std::optional<std::vector<ItemRow>>> ToRows(const KeyedStream<Key
   for (std::size_t begin = 0; begin < rows.size(); begin += kTextsAtOnce) {
     std::vector<std::uint64_t> ids;
     for (std::size_t i = begin; i < std::min(begin + kTextsAtOnce, rows.size()); ++i) {
-      ids.push_back(counts[i].key);
+      ids.push_back(static_cast<std::uint64_t>(counts[i].key));
     }
     std::optional<std::vector<std::string>> texts = stream.ItemTexts(ids);
     if (!texts) return std::nullopt;
@@ -131,6 +131,15 @@ absl::StatusOr<std::vector<std::optional<Key>>> KeysOf(const KeyedStream<Key>& s
       }
       const std::optional<std::uint64_t> id = stream.FindItem(*text);
       keys.push_back(id ? std::optional(static_cast<Key>(*id)) : std::nullopt);
+      continue;
+    }
+    if constexpr (!kRankedKeys<Key>) {
+      const auto* address = std::get_if<Ipv6>(&items[i]);
+      if (address == nullptr) {
+        return absl::InvalidArgumentError(
+            Concat("item ", i, " is no address of ipv6, but the stream holds ipv6"));
+      }
+      keys.push_back(address->address);
       continue;
     }
     const absl::StatusOr<KeyPosition> position = PositionOf(stream.type(), items[i]);

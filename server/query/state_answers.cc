@@ -11,7 +11,7 @@ absl::StatusOr<StreamState> QueryEngine::State(std::string_view name, Deadline d
                    [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<StreamState> {
                      absl::StatusOr<KeyedState<Key>> state = keyed.State(Rule<Key>(deadline));
                      if (!state.ok()) return state.status();
-                     return StreamState(*std::move(state));
+                     return *std::move(state);
                    });
 }
 

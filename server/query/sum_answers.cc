@@ -75,7 +75,7 @@ absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
                                                 ElementTypeName((*stream)->settings().element()),
                                                 "; sums need values with y"));
   }
-  return WithKeyed(**stream,
+  return WithRanked(**stream,
                    [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<SumsAnswer> {
                      const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
                      if (!view.ok()) return view.status();

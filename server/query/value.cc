@@ -81,7 +81,8 @@ KeyPosition FloorToFloat32(double value, bool exact) {
 
 }  // namespace
 
-Value DecodeValue(ValueType type, std::uint64_t key) {
+template <class Key>
+Value DecodeValue(ValueType type, Key key) {
   switch (type) {
     case ValueType::kFloat64:
       return DecodeFloat64(key);
@@ -93,12 +94,12 @@ Value DecodeValue(ValueType type, std::uint64_t key) {
       return static_cast<std::uint32_t>(key);
     case ValueType::kIpv4:
       return Ipv4{static_cast<std::uint32_t>(key)};
-    case ValueType::kUint64:
-    case ValueType::kString:
-      return key;
+    default:
+      return std::uint64_t{key};
   }
-  return key;
 }
+template Value DecodeValue(ValueType type, std::uint32_t key);
+template Value DecodeValue(ValueType type, std::uint64_t key);
 
 absl::StatusOr<KeyPosition> PositionOf(ValueType type, const Value& value) {
   const auto mismatch = [&](std::string_view kind) {
@@ -113,7 +114,8 @@ absl::StatusOr<KeyPosition> PositionOf(ValueType type, const Value& value) {
     if (type != ValueType::kIpv4) return mismatch("ipv4");
     return KeyPosition{.key = address->address};
   }
-  if (type == ValueType::kIpv4) return mismatch("number");
+  if (std::holds_alternative<Ipv6>(value)) return mismatch("ipv6");
+  if (type == ValueType::kIpv4 || type == ValueType::kIpv6) return mismatch("number");
 
   const Number number = std::visit(
       [](const auto& held) -> Number {

@@ -9,6 +9,7 @@
 
 #include "retry_details.pb.h"
 #include "server/window/concat.h"
+#include "summaries/key_codec.h"
 
 namespace tidemark::server {
 namespace {
@@ -69,7 +70,7 @@ absl::StatusOr<std::optional<ValueType>> FromProto(v1::ValueType type) {
   const auto known = ValueTypeFromNumber(static_cast<std::uint32_t>(type));
   if (!known) {
     return absl::InvalidArgumentError(
-        Concat("value type ", static_cast<int>(type), " is unknown; expected 1 to 7"));
+        Concat("value type ", static_cast<int>(type), " is unknown; expected 1 to 8"));
   }
   return known;
 }
@@ -91,6 +92,9 @@ v1::Value ToProto(const Value& value) {
           message.set_uint32(held);
         } else if constexpr (std::is_same_v<Held, Ipv4>) {
           message.set_ipv4(held.address);
+        } else if constexpr (std::is_same_v<Held, Ipv6>) {
+          const Ipv6Bytes address = DecodeIpv6(held.address);
+          message.set_ipv6(address.bytes.data(), address.bytes.size());
         } else {
           message.set_string(held);
         }
@@ -115,10 +119,19 @@ absl::StatusOr<Value> FromProto(const v1::Value& value) {
       return Value(Ipv4{value.ipv4()});
     case v1::Value::kString:
       return Value(value.string());
+    case v1::Value::kIpv6: {
+      Ipv6Bytes address;
+      if (value.ipv6().size() != address.bytes.size()) {
+        return absl::InvalidArgumentError(Concat("an address of ipv6 has ", value.ipv6().size(),
+                                                 " bytes; expected ", address.bytes.size()));
+      }
+      std::copy(value.ipv6().begin(), value.ipv6().end(), address.bytes.begin());
+      return Value(Ipv6{EncodeKey(address)});
+    }
     case v1::Value::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("a value is unset; expected one of float64 to string");
+  return absl::InvalidArgumentError("a value is unset; expected one of float64 to ipv6");
 }
 
 absl::StatusOr<std::int64_t> ToMicroseconds(const google::protobuf::Duration& time,
@@ -159,8 +172,9 @@ absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
     settings.quantile_form = static_cast<QuantileKind>(config.quantile_form());
   }
   if (config.tail_epsilon() != 0) settings.tail_epsilon = config.tail_epsilon();
-  // A default without frequencies is meant for numbers: strings have counts and nothing else.
-  if (settings.type == ValueType::kString) settings.frequencies = true;
+  // A default without frequencies is meant for what has ranks: strings have counts and nothing
+  // else.
+  if (!HasRanks(settings.type)) settings.frequencies = true;
   if (config.no_frequencies()) settings.frequencies = false;
   if (config.has_sliding()) {
     const v1::SlidingConfig& sliding = config.sliding();

@@ -29,7 +29,7 @@ absl::StatusOr<StreamState> ReadState(const StreamSettings& settings,
     if (!state.items.empty() && settings.type != ValueType::kString) {
       return absl::InvalidArgumentError("it has texts of items, but holds no strings");
     }
-    return StreamState(std::move(state));
+    return state;
   } catch (const std::invalid_argument& error) {
     return absl::InvalidArgumentError(error.what());
   }
@@ -85,8 +85,8 @@ absl::StatusOr<StreamState> ReadSummaryFile(const v1::SummaryFile& file) {
   const absl::StatusOr<StreamSettings> settings = FromProto(summary.config(), StreamSettings());
   if (!settings.ok()) return settings.status();
   if (absl::Status status = CheckSettings(*settings); !status.ok()) return status;
-  return WideKeys(settings->type) ? ReadState<std::uint64_t>(*settings, summary)
-                                  : ReadState<std::uint32_t>(*settings, summary);
+  return WithKeyOf(settings->type,
+                   [&]<class Key>(Key) { return ReadState<Key>(*settings, summary); });
 }
 
 }  // namespace tidemark::server

@@ -16,9 +16,8 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::size_t WidthIndexOf(bool wide) {
-  return wide ? sort::WidthIndex<std::uint64_t>() : sort::WidthIndex<std::uint32_t>();
-}
+static_assert(sort::WidthIndex<std::uint32_t>() == 0 && sort::WidthIndex<std::uint64_t>() == 1 &&
+              sort::WidthIndex<Key128>() == 2);  // as Window::width_index()
 
 /// What digests without sorting are counted under, in place of a sorter.
 constexpr std::string_view kGridName = "grid";
@@ -32,7 +31,8 @@ class SortStage::Digester {
   explicit Digester(SortStage& stage) : stage_(stage) {}
 
   void Digest(Window& window) {
-    if (window.wide()) {
+    // Of keys of 128 bits nobody takes a digest.
+    if (window.width_index() == sort::WidthIndex<std::uint64_t>()) {
       Digest(window, grid64_);
     } else {
       Digest(window, grid32_);
@@ -117,15 +117,15 @@ bool SortStage::IsDigested(const Window& window) const {
   if (window.digest_stride == 0) return false;
   std::array<std::size_t, sort::kChannels> several{};
   several.fill(window.size());
-  return !sorter_.SortsTogether(WidthIndexOf(window.wide()), several);
+  return !sorter_.SortsTogether(window.width_index(), several);
 }
 
 std::size_t SortStage::RequestSize() const {
   std::array<std::size_t, sort::kChannels> lengths{};
   std::size_t windows = 0;
-  const bool wide = queue_.front().wide();
+  const std::size_t width = queue_.front().width_index();
   for (const Window& window : queue_) {
-    if (windows == lengths.size() || window.wide() != wide) break;
+    if (windows == lengths.size() || window.width_index() != width) break;
     // Keys with payloads are sorted by a request of their own.
     if (window.has_payloads() || IsDigested(window)) {
       if (windows == 0) return 1;
@@ -133,7 +133,7 @@ std::size_t SortStage::RequestSize() const {
     }
     lengths[windows++] = window.size();
   }
-  while (windows > 1 && !sorter_.SortsTogether(WidthIndexOf(wide), lengths)) {
+  while (windows > 1 && !sorter_.SortsTogether(width, lengths)) {
     lengths[--windows] = 0;
   }
   return windows;
@@ -178,6 +178,7 @@ std::string_view SortStage::SortChannels(sort::Channels<Key> channels) {
 
 template std::string_view SortStage::SortChannels(sort::Channels<std::uint32_t>);
 template std::string_view SortStage::SortChannels(sort::Channels<std::uint64_t>);
+template std::string_view SortStage::SortChannels(sort::Channels<Key128>);
 
 template <class Key>
 void SortStage::SortPairsNow(std::span<Key> keys, std::span<std::uint64_t> payloads) {
@@ -186,6 +187,7 @@ void SortStage::SortPairsNow(std::span<Key> keys, std::span<std::uint64_t> paylo
 
 template void SortStage::SortPairsNow(std::span<std::uint32_t>, std::span<std::uint64_t>);
 template void SortStage::SortPairsNow(std::span<std::uint64_t>, std::span<std::uint64_t>);
+template void SortStage::SortPairsNow(std::span<Key128>, std::span<std::uint64_t>);
 
 template <class Key>
 void SortStage::SortRequest(std::vector<Window>& request) {
@@ -215,10 +217,8 @@ void SortStage::Work(int worker) {
     // Asked again: what the sorter sorts together may have changed since the request was taken.
     if (request.size() == 1 && IsDigested(request.front())) {
       digester.Digest(request.front());
-    } else if (request.front().wide()) {
-      SortRequest<std::uint64_t>(request);
     } else {
-      SortRequest<std::uint32_t>(request);
+      WithKeyOf(request.front().stream->type(), [&]<class Key>(Key) { SortRequest<Key>(request); });
     }
     for (Window& window : request) {
       const StreamHandle stream = window.stream;

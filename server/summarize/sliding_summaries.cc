@@ -21,9 +21,15 @@ SlidingOptions OptionsOf(const SlidingSettings& settings) {
 template <class Key>
 SlidingSummaries<Key>::SlidingSummaries(const SummaryOptions& options)
     : record_(OptionsOf(options.sliding)) {
-  if (options.quantile_epsilon) quantiles_.emplace(record_.shared_rule());
+  if constexpr (kRankedKeys<Key>) {
+    if (options.quantile_epsilon) quantiles_.emplace(record_.shared_rule());
+  }
   if (options.frequency_epsilon) {
-    frequencies_.emplace(record_.shared_rule());
+    if constexpr (kRankedKeys<Key>) {
+      frequencies_.emplace(record_.shared_rule());
+    } else {
+      frequencies_.emplace(record_.shared_rule(), WholeAddresses());
+    }
     if (!options.hierarchy.prefix_lengths.empty() && !options.weights) {
       hierarchy_.emplace(record_.shared_rule(),
                          PrefixLevels<Key>(options.hierarchy.prefix_lengths));
@@ -38,7 +44,9 @@ void SlidingSummaries<Key>::AddBlock(std::shared_ptr<const Key[]> arrived,
                                      std::span<const Key> sorted) {
   const std::lock_guard lock(mutex_);
   record_.AddBlock(std::move(arrived), batches);
-  if (quantiles_) quantiles_->AddBlock(sorted, record_.expired());
+  if constexpr (kRankedKeys<Key>) {
+    if (quantiles_) quantiles_->AddBlock(sorted, record_.expired());
+  }
   if (frequencies_) frequencies_->AddBlock(sorted, record_.expired());
   if (hierarchy_) hierarchy_->AddBlock(sorted, record_.expired());
   Publish();
@@ -57,7 +65,9 @@ SlidingView<Key> SlidingSummaries<Key>::View(const SlidingWidth& width, std::uin
   view.epsilon = record_.rule().epsilon();
   view.range = width.values != 0 ? record_.Last(width.values, later_values)
                                  : record_.Within(width.time_us, width.now_us, later);
-  if (quantiles_) view.quantiles = quantiles_->Cover(view.range, record_);
+  if constexpr (kRankedKeys<Key>) {
+    if (quantiles_) view.quantiles = quantiles_->Cover(view.range, record_);
+  }
   if (frequencies_) view.frequencies = frequencies_->Cover(view.range, record_);
   if (hierarchy_) view.hierarchy = hierarchy_->Cover(view.range, record_);
   return view;
@@ -68,8 +78,10 @@ template <class Key>
 void SlidingSummaries<Key>::Publish() {
   const std::uint64_t as_they_came = record_.rule().recent_values() + block_size();
   keys_kept_ = std::min(record_.end(), as_they_came) + (frequencies_ ? frequencies_->entries() : 0);
-  bytes_ = record_.bytes() + (quantiles_ ? quantiles_->bytes() : 0) +
-           (frequencies_ ? frequencies_->bytes() : 0) + (hierarchy_ ? hierarchy_->bytes() : 0);
+  std::size_t bytes = record_.bytes() + (frequencies_ ? frequencies_->bytes() : 0) +
+                      (hierarchy_ ? hierarchy_->bytes() : 0);
+  if constexpr (kRankedKeys<Key>) bytes += quantiles_ ? quantiles_->bytes() : 0;
+  bytes_ = bytes;
   end_ = record_.end();
 }
 
@@ -85,5 +97,6 @@ std::string SlidingSummaries<Key>::Serialize() const {
 
 template class SlidingSummaries<std::uint32_t>;
 template class SlidingSummaries<std::uint64_t>;
+template class SlidingSummaries<Key128>;
 
 }  // namespace tidemark::server

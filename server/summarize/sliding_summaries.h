@@ -12,10 +12,9 @@
 #include <span>
 #include <string>
 
+#include "server/summarize/kept_kinds.h"
 #include "server/summarize/summary_options.h"
-#include "summaries/sliding_frequencies.h"
 #include "summaries/sliding_hierarchy.h"
-#include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
 
 namespace tidemark::server {
@@ -33,8 +32,8 @@ template <class Key>
 struct SlidingView {
   double epsilon = 0;
   SlidingRange range;
-  std::optional<SlidingQuantileCover<Key>> quantiles;
-  std::optional<SlidingFrequencyCover<Key>> frequencies;
+  std::optional<typename KeptKinds<Key>::RecentQuantileCover> quantiles;
+  std::optional<typename KeptKinds<Key>::RecentItemCover> frequencies;
   std::optional<SlidingHierarchyCover<Key>> hierarchy;
 };
 
@@ -81,13 +80,14 @@ class SlidingSummaries {
   std::atomic<std::size_t> bytes_{0}, keys_kept_{0};
   mutable std::mutex mutex_;  // guards all below
   SlidingRecord<Key> record_;
-  std::optional<SlidingQuantiles<Key>> quantiles_;
-  std::optional<SlidingFrequencies<Key>> frequencies_;
+  std::optional<typename KeptKinds<Key>::RecentQuantiles> quantiles_;
+  std::optional<typename KeptKinds<Key>::RecentItems> frequencies_;
   std::optional<SlidingHierarchy<Key>> hierarchy_;  // of addresses without weights
 };
 
 extern template class SlidingSummaries<std::uint32_t>;
 extern template class SlidingSummaries<std::uint64_t>;
+extern template class SlidingSummaries<Key128>;
 
 }  // namespace tidemark::server
 

@@ -30,11 +30,18 @@ QuantileForm<Key> MakeQuantiles(const SummaryOptions& options) {
 
 template <class Key>
 SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options) {
-  static const auto kNoEntries = std::make_shared<const FrequencyEntries<Key>>();
   SummarySnapshot<Key> snapshot;
-  if (options.quantile_epsilon) snapshot.quantiles = MakeQuantiles<Key>(options).Snapshot();
-  snapshot.frequencies.epsilon = options.frequency_epsilon.value_or(0);
-  snapshot.frequencies.entries = kNoEntries;
+  if constexpr (kRankedKeys<Key>) {
+    static const auto kNoEntries = std::make_shared<const FrequencyEntries<Key>>();
+    if (options.quantile_epsilon) snapshot.quantiles = MakeQuantiles<Key>(options).Snapshot();
+    snapshot.frequencies.epsilon = options.frequency_epsilon.value_or(0);
+    snapshot.frequencies.entries = kNoEntries;
+    if (options.sums) {
+      snapshot.sums = CorrelatedSums<Key>(*options.quantile_epsilon, SumType::kFloat64).Snapshot();
+    }
+  } else {  // these have items and nothing else
+    snapshot.frequencies = AddressItems(*options.frequency_epsilon).Snapshot();
+  }
   snapshot.weights = snapshot.frequencies;
   if (options.frequency_epsilon && !options.hierarchy.prefix_lengths.empty()) {
     snapshot.hierarchy =
@@ -49,14 +56,12 @@ SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options) {
     level.entries = kNoTexts;
     snapshot.text_levels.assign(static_cast<std::size_t>(options.hierarchy.depth), level);
   }
-  if (options.sums) {
-    snapshot.sums = CorrelatedSums<Key>(*options.quantile_epsilon, SumType::kFloat64).Snapshot();
-  }
   return snapshot;
 }
 
 template SummarySnapshot<std::uint32_t> EmptySnapshot(const SummaryOptions&);
 template SummarySnapshot<std::uint64_t> EmptySnapshot(const SummaryOptions&);
+template SummarySnapshot<Key128> EmptySnapshot(const SummaryOptions&);
 
 template <class Key>
 std::vector<KeyWeight<Key>> WeightedItems(std::span<const Key> sorted,
@@ -78,11 +83,16 @@ template std::vector<KeyWeight<std::uint32_t>> WeightedItems(std::span<const std
                                                              std::span<const std::uint64_t>);
 template std::vector<KeyWeight<std::uint64_t>> WeightedItems(std::span<const std::uint64_t>,
                                                              std::span<const std::uint64_t>);
+template std::vector<KeyWeight<Key128>> WeightedItems(std::span<const Key128>,
+                                                      std::span<const std::uint64_t>);
 
 template <class Key>
 StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options)
     : options_(options), empty_(EmptySnapshot<Key>(options)) {
-  if (options.quantile_epsilon) quantiles_.emplace(MakeQuantiles<Key>(options));
+  if constexpr (kRankedKeys<Key>) {
+    if (options.quantile_epsilon) quantiles_.emplace(MakeQuantiles<Key>(options));
+    if (options.sums) sums_.emplace(*options.quantile_epsilon, SumType::kFloat64);
+  }
   if (options.frequency_epsilon) {
     const double epsilon = *options.frequency_epsilon;
     frequencies_.emplace(epsilon);
@@ -96,7 +106,6 @@ StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options)
         static_cast<std::size_t>(options.hierarchy.depth),
         FrequencySummary<std::uint64_t>(*options.frequency_epsilon)));
   }
-  if (options.sums) sums_.emplace(*options.quantile_epsilon, SumType::kFloat64);
 }
 
 template <class Key>
@@ -106,12 +115,16 @@ std::optional<std::uint64_t> StreamSummaries<Key>::DigestStride(const SummaryOpt
       options.frequency_epsilon || options.sums || options.sliding.any()) {
     return std::nullopt;
   }
-  return MakeQuantiles<Key>(options).DigestStride(count);
+  if constexpr (kRankedKeys<Key>) {
+    return MakeQuantiles<Key>(options).DigestStride(count);
+  } else {
+    return std::nullopt;
+  }
 }
 
 template <class Key>
 void StreamSummaries<Key>::AddDigest(const WindowDigest<Key>& digest) {
-  quantiles_->AddDigest(digest);
+  if constexpr (kRankedKeys<Key>) quantiles_->AddDigest(digest);
   count_ += digest.count;
 }
 
@@ -119,7 +132,10 @@ template <class Key>
 void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
                                      std::span<const std::uint64_t> payloads,
                                      const LevelItems& level_items) {
-  if (quantiles_) quantiles_->AddWindow(sorted);
+  if constexpr (kRankedKeys<Key>) {
+    if (quantiles_) quantiles_->AddWindow(sorted);
+    if (sums_) sums_->template AddWindow<double>(sorted, YOf(payloads));
+  }
   if (frequencies_) frequencies_->AddWindow(sorted);
   std::vector<KeyWeight<Key>> items;
   if (weights_) {
@@ -139,7 +155,6 @@ void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
                          : sorted.size();
     text_levels_->AddItems(window, level_items);
   }
-  if (sums_) sums_->template AddWindow<double>(sorted, YOf(payloads));
   count_ += sorted.size();
 }
 
@@ -169,15 +184,17 @@ SummarySnapshot<Key> StreamSummaries<Key>::Snapshot() const {
     }
     snapshot.frequency_bytes += text_levels_->bytes();
   }
-  if (quantiles_) {
-    snapshot.quantiles = quantiles_->Snapshot();
-    snapshot.quantile_bytes = quantiles_->bytes();
-    snapshot.exact = snapshot.exact && quantiles_->exact();
-  }
-  if (sums_) {
-    snapshot.sums = sums_->Snapshot();
-    snapshot.sum_bytes = sums_->bytes();
-    snapshot.exact = snapshot.exact && sums_->exact();
+  if constexpr (kRankedKeys<Key>) {
+    if (quantiles_) {
+      snapshot.quantiles = quantiles_->Snapshot();
+      snapshot.quantile_bytes = quantiles_->bytes();
+      snapshot.exact = snapshot.exact && quantiles_->exact();
+    }
+    if (sums_) {
+      snapshot.sums = sums_->Snapshot();
+      snapshot.sum_bytes = sums_->bytes();
+      snapshot.exact = snapshot.exact && sums_->exact();
+    }
   }
   return snapshot;
 }
@@ -237,12 +254,19 @@ void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
     throw std::invalid_argument(std::string(what) + " of " + std::to_string(count) +
                                 " values, not of " + std::to_string(count_));
   };
-  if (quantiles_) {
-    check(quantiles_->kind() == wanted.quantiles_->kind() &&
-              quantiles_->end() == wanted.quantiles_->end(),
-          "quantiles of another form");
-    check(quantiles_->epsilon() == wanted.quantiles_->epsilon(), "quantiles of another epsilon");
-    check_count(quantiles_->count(), "quantiles");
+  if constexpr (kRankedKeys<Key>) {
+    if (quantiles_) {
+      check(quantiles_->kind() == wanted.quantiles_->kind() &&
+                quantiles_->end() == wanted.quantiles_->end(),
+            "quantiles of another form");
+      check(quantiles_->epsilon() == wanted.quantiles_->epsilon(), "quantiles of another epsilon");
+      check_count(quantiles_->count(), "quantiles");
+    }
+    if (sums_) {
+      check(sums_->epsilon() == wanted.sums_->epsilon() && sums_->type() == wanted.sums_->type(),
+            "sums of another epsilon or type");
+      check_count(sums_->count(), "sums");
+    }
   }
   if (frequencies_) {
     check(frequencies_->epsilon() == wanted.frequencies_->epsilon(),
@@ -272,11 +296,6 @@ void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
             "a hierarchy of another epsilon");
     }
     check_hierarchy(text_levels_->count());
-  }
-  if (sums_) {
-    check(sums_->epsilon() == wanted.sums_->epsilon() && sums_->type() == wanted.sums_->type(),
-          "sums of another epsilon or type");
-    check_count(sums_->count(), "sums");
   }
 }
 
@@ -310,5 +329,6 @@ StreamSummaries<Key> StreamSummaries<Key>::FromFrames(const SummaryOptions& opti
 
 template class StreamSummaries<std::uint32_t>;
 template class StreamSummaries<std::uint64_t>;
+template class StreamSummaries<Key128>;
 
 }  // namespace tidemark::server

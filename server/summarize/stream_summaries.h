@@ -9,13 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "server/summarize/kept_kinds.h"
 #include "server/summarize/summary_options.h"
-#include "summaries/correlated_sums.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/hierarchical_frequency.h"
 #include "summaries/leveled_summary.h"
-#include "summaries/quantile_form.h"
-#include "summaries/weighted_frequency.h"
 #include "summaries/window_digest.h"
 
 namespace tidemark::server {
@@ -26,14 +24,14 @@ using LevelItems = std::vector<std::vector<KeyWeight<std::uint64_t>>>;
 /// A state of the summaries that no longer changes. Copying it copies a few shared pointers.
 template <class Key>
 struct SummarySnapshot {
-  QuantileSnapshot<Key> quantiles;      ///< empty where the stream keeps none (strings)
-  FrequencySnapshot<Key> frequencies;   ///< empty where the stream keeps none
-  FrequencySnapshot<Key> weights;       ///< as above
-  HierarchicalSnapshot<Key> hierarchy;  ///< null pointers where the stream keeps none
+  typename KeptKinds<Key>::QuantileState quantiles;  ///< empty where there are none (strings)
+  typename KeptKinds<Key>::ItemState frequencies;    ///< empty where the stream keeps none
+  typename KeptKinds<Key>::ItemState weights;        ///< as above
+  HierarchicalSnapshot<Key> hierarchy;               ///< null pointers where the stream keeps none
   /// Of strings with a hierarchy: of level l in element l - 1. Empty where the stream keeps none.
   std::vector<FrequencySnapshot<std::uint64_t>> text_levels;
-  CorrelatedSnapshot<Key> sums;  ///< a null pointer where the stream keeps none
-  std::uint64_t count = 0;       ///< values summarized
+  typename KeptKinds<Key>::SumState sums;  ///< a null pointer where the stream keeps none
+  std::uint64_t count = 0;                 ///< values summarized
   std::size_t quantile_bytes = 0;
   std::size_t frequency_bytes = 0;  ///< of weights and hierarchy, too
   std::size_t sum_bytes = 0;
@@ -58,7 +56,8 @@ class StreamSummaries {
   explicit StreamSummaries(const SummaryOptions& options);
 
   /// The stride of a digest (window_digest.h) that summaries with such options take in place of a
-  /// window of `count` keys, with the same result; none where they need the window sorted.
+  /// window of `count` keys, with the same result; none where they need the window sorted. Never
+  /// any of keys of 128 bits.
   static std::optional<std::uint64_t> DigestStride(const SummaryOptions& options,
                                                    std::uint64_t count);
 
@@ -103,12 +102,12 @@ class StreamSummaries {
 
   SummaryOptions options_;
   SummarySnapshot<Key> empty_;  // what Snapshot() fills in
-  std::optional<QuantileForm<Key>> quantiles_;
-  std::optional<FrequencySummary<Key>> frequencies_;
-  std::optional<WeightedFrequencySummary<Key>> weights_;
+  std::optional<typename KeptKinds<Key>::Quantiles> quantiles_;
+  std::optional<typename KeptKinds<Key>::Items> frequencies_;
+  std::optional<typename KeptKinds<Key>::Weights> weights_;
   std::optional<HierarchicalFrequencySummary<Key>> hierarchy_;
   std::optional<LeveledSummary<std::uint64_t, FrequencySummary<std::uint64_t>>> text_levels_;
-  std::optional<CorrelatedSums<Key>> sums_;
+  std::optional<typename KeptKinds<Key>::Sums> sums_;
   std::uint64_t count_ = 0;
 };
 
@@ -121,6 +120,7 @@ std::vector<double> YOf(std::span<const std::uint64_t> payloads);
 
 extern template class StreamSummaries<std::uint32_t>;
 extern template class StreamSummaries<std::uint64_t>;
+extern template class StreamSummaries<Key128>;
 
 }  // namespace tidemark::server
 

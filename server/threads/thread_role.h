@@ -1,10 +1,10 @@
 // Tells the kernel's scheduler what a thread is for.
 //
 // Under full ingest the threads that take values in and sort them never rest, and a daemon may have
-// two cores. A query needs a core for microseconds (10 µs of 260 for a small stream). If all threads
-// were alike it would wait for the turn of another one to end, which with the usual tick of 4 ms
-// takes up to 4 ms. Measured on two cores beside five threads that only compute, wake-up delay of a
-// thread that sleeps for 2 ms at a time (99th percentile):
+// two cores. A query needs a core for microseconds (10 µs of 260 for a small stream). If all
+// threads were alike it would wait for the turn of another one to end, which with the usual tick of
+// 4 ms takes up to 4 ms. Measured on two cores beside five threads that only compute, wake-up delay
+// of a thread that sleeps for 2 ms at a time (99th percentile):
 //
 //   all alike                            3,956 µs
 //   the computing ones at nice 5           148 µs

@@ -31,7 +31,14 @@ enum class ValueType : std::uint8_t {
   kUint32 = 5,
   kIpv4 = 6,
   kString = 7,
+  kIpv6 = 8,
 };
+
+/// Whether values of this type have an order that anybody asks for: strings and addresses of 128
+/// bits have counts and nothing else.
+constexpr bool HasRanks(ValueType type) {
+  return type != ValueType::kString && type != ValueType::kIpv6;
+}
 
 /// Bytes of one packed value; 0 for strings.
 constexpr std::size_t PackedBytes(ValueType type) {
@@ -44,6 +51,8 @@ constexpr std::size_t PackedBytes(ValueType type) {
     case ValueType::kUint32:
     case ValueType::kIpv4:
       return 4;
+    case ValueType::kIpv6:
+      return 16;
     case ValueType::kString:
       return 0;
   }
@@ -104,7 +113,8 @@ class IngestSink {
 
   virtual ElementType TypeOf(const StreamHandle& stream) const = 0;
 
-  /// Packed little-endian values of the stream's own type; need not be aligned.
+  /// Packed values of the stream's own type, little-endian, an IPv6 address in network order; need
+  /// not be aligned.
   /// Errors: INVALID_ARGUMENT if the size is no multiple of the value's, NOT_FOUND if deleted.
   virtual AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
                                     RecordedTime time) = 0;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "summaries/hierarchy.h"
+
 namespace tidemark::server {
 
 /// A growable array of keys whose new places are not written before they are used (std::vector
@@ -118,14 +120,24 @@ class BufferPool {
 struct BufferPools {
   BufferPool<std::uint32_t> keys32;
   BufferPool<std::uint64_t> keys64;
+  BufferPool<Key128> keys128;
 
   template <class Key>
   BufferPool<Key>& For() {
     if constexpr (sizeof(Key) == 4) {
       return keys32;
-    } else {
+    } else if constexpr (sizeof(Key) == 8) {
       return keys64;
+    } else {
+      return keys128;
     }
+  }
+  /// Held by all of them.
+  std::size_t bytes() const { return keys32.bytes() + keys64.bytes() + keys128.bytes(); }
+  void Trim() {
+    keys32.Trim();
+    keys64.Trim();
+    keys128.Trim();
   }
 };
 

@@ -26,7 +26,7 @@ KeyedStream<Key>::KeyedStream(std::string name, StreamSettings settings, StreamC
       capacity_(Limits()),
       text_levels_(LevelsOf(settings)),
       published_(EmptySnapshot<Key>(settings.summaries())) {
-  assert(WideKeys(settings.type) == (sizeof(Key) == 8));
+  assert(WithKeyOf(settings.type, [](auto key) { return sizeof(key) == sizeof(Key); }));
   if (settings.type == ValueType::kString) dictionary_ = std::make_unique<Dictionary>();
 }
 
@@ -180,5 +180,6 @@ void KeyedStream<Key>::TrimStorage() {
 
 template class KeyedStream<std::uint32_t>;
 template class KeyedStream<std::uint64_t>;
+template class KeyedStream<Key128>;
 
 }  // namespace tidemark::server

@@ -69,7 +69,8 @@ struct ViewRule {
 /// Where items of a hierarchy of strings stand, by id.
 using TextPlaces = absl::flat_hash_map<std::uint64_t, TextPlace>;
 
-/// A stream whose keys are 32 or 64 bits wide.
+/// A stream whose keys are 32, 64 or 128 bits wide. Ids of strings have 64; what has to do with
+/// them does nothing, or is not there, for 128.
 template <class Key>
 class KeyedStream final : public Stream {
  public:
@@ -209,6 +210,7 @@ class KeyedStream final : public Stream {
 
 extern template class KeyedStream<std::uint32_t>;
 extern template class KeyedStream<std::uint64_t>;
+extern template class KeyedStream<Key128>;
 
 }  // namespace tidemark::server
 

@@ -160,6 +160,8 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     } else {
       append(std::uint32_t{});
     }
+  } else if constexpr (sizeof(Key) == 16) {
+    append(Ipv6Bytes{});
   } else {
     switch (type()) {
       case ValueType::kFloat64:
@@ -215,6 +217,11 @@ template <class Key>
 AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, RecordedTime time,
                                              std::vector<Window>& full) {
   AppendResult result;
+  if (!HasRanks(type()) || type() == ValueType::kIpv4) {
+    result.status = absl::FailedPreconditionError(Concat(
+        "stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not numbers"));
+    return result;
+  }
   std::vector<Key> keys(values.size());
   std::size_t kept = 0;
   const auto encode = [&](auto convert) {
@@ -241,7 +248,7 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
       default:
         break;
     }
-  } else {
+  } else if constexpr (sizeof(Key) == 8) {
     switch (type()) {
       case ValueType::kFloat64:
         encode_floating([](double value) { return value; });
@@ -259,11 +266,6 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
       default:
         break;
     }
-  }
-  if (type() == ValueType::kString || type() == ValueType::kIpv4) {
-    result.status = absl::FailedPreconditionError(Concat(
-        "stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not numbers"));
-    return result;
   }
   result.status = CheckPayloads(values.size(), 0);
   if (!result.status.ok()) return result;
@@ -285,39 +287,25 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   return result;
 }
 
-template absl::StatusOr<std::uint64_t> KeyedStream<std::uint32_t>::WeightWith(
-    std::size_t, std::span<const std::byte>) const;
-template absl::StatusOr<std::uint64_t> KeyedStream<std::uint64_t>::WeightWith(
-    std::size_t, std::span<const std::byte>) const;
-template void KeyedStream<std::uint32_t>::MakeRoom(std::size_t, RecordedTime);
-template void KeyedStream<std::uint64_t>::MakeRoom(std::size_t, RecordedTime);
-template AppendResult KeyedStream<std::uint32_t>::AppendValues(std::span<const std::byte>,
-                                                               std::span<const std::byte>,
-                                                               RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint64_t>::AppendValues(std::span<const std::byte>,
-                                                               std::span<const std::byte>,
-                                                               RecordedTime, std::vector<Window>&);
-template void KeyedStream<std::uint32_t>::BeginBatch(RecordedTime, std::vector<Window>&);
-template void KeyedStream<std::uint64_t>::BeginBatch(RecordedTime, std::vector<Window>&);
-template void KeyedStream<std::uint32_t>::CloseWindow(RecordedTime, std::vector<Window>&);
-template void KeyedStream<std::uint64_t>::CloseWindow(RecordedTime, std::vector<Window>&);
-template void KeyedStream<std::uint32_t>::AppendKeys(std::span<const std::uint32_t>, RecordedTime,
-                                                     std::vector<Window>&);
-template void KeyedStream<std::uint64_t>::AppendKeys(std::span<const std::uint64_t>, RecordedTime,
-                                                     std::vector<Window>&);
-template AppendResult KeyedStream<std::uint32_t>::AppendPacked(std::span<const std::byte>,
-                                                               RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint64_t>::AppendPacked(std::span<const std::byte>,
-                                                               RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint32_t>::AppendPairs(std::span<const std::byte>,
-                                                              std::span<const std::byte>,
-                                                              RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint64_t>::AppendPairs(std::span<const std::byte>,
-                                                              std::span<const std::byte>,
-                                                              RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint32_t>::AppendNumbers(std::span<const double>,
-                                                                RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint64_t>::AppendNumbers(std::span<const double>,
-                                                                RecordedTime, std::vector<Window>&);
+#define TIDEMARK_INSTANTIATE(Key)                                                                  \
+  template absl::StatusOr<std::uint64_t> KeyedStream<Key>::WeightWith(                             \
+      std::size_t, std::span<const std::byte>) const;                                              \
+  template void KeyedStream<Key>::MakeRoom(std::size_t, RecordedTime);                             \
+  template AppendResult KeyedStream<Key>::AppendValues(                                            \
+      std::span<const std::byte>, std::span<const std::byte>, RecordedTime, std::vector<Window>&); \
+  template void KeyedStream<Key>::BeginBatch(RecordedTime, std::vector<Window>&);                  \
+  template void KeyedStream<Key>::CloseWindow(RecordedTime, std::vector<Window>&);                 \
+  template void KeyedStream<Key>::AppendKeys(std::span<const Key>, RecordedTime,                   \
+                                             std::vector<Window>&);                                \
+  template AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte>, RecordedTime,   \
+                                                       std::vector<Window>&);                      \
+  template AppendResult KeyedStream<Key>::AppendPairs(                                             \
+      std::span<const std::byte>, std::span<const std::byte>, RecordedTime, std::vector<Window>&); \
+  template AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double>, RecordedTime,     \
+                                                        std::vector<Window>&)
+TIDEMARK_INSTANTIATE(std::uint32_t);
+TIDEMARK_INSTANTIATE(std::uint64_t);
+TIDEMARK_INSTANTIATE(Key128);
+#undef TIDEMARK_INSTANTIATE
 
 }  // namespace tidemark::server

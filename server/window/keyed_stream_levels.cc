@@ -45,9 +45,13 @@ template <class Key>
 LevelItems KeyedStream<Key>::ItemsOfLevels(std::span<const Key> sorted,
                                            std::span<const std::uint64_t> payloads,
                                            const TextPlaces& places) const {
-  const auto items = ItemsOf(sorted, payloads);
-  return TextItems(std::span<const KeyWeight<std::uint64_t>>(items), text_levels_->size() - 1,
-                   [&](std::uint64_t id) { return places.find(id)->second; });
+  if constexpr (kRankedKeys<Key>) {
+    const auto items = ItemsOf(sorted, payloads);
+    return TextItems(std::span<const KeyWeight<std::uint64_t>>(items), text_levels_->size() - 1,
+                     [&](std::uint64_t id) { return places.find(id)->second; });
+  } else {
+    return {};
+  }
 }
 
 template <class Key>
@@ -60,7 +64,7 @@ std::optional<LevelItems> KeyedStream<Key>::ItemsOfLevels(
     const std::size_t end = std::min(begin + kItemsAtOnce, sorted.size());
     for (std::size_t i = begin; i < end; ++i) {
       if (i > begin && sorted[i] == sorted[i - 1]) continue;
-      if (!AddPlaces(sorted[i], places)) return std::nullopt;
+      if (!AddPlaces(static_cast<std::uint64_t>(sorted[i]), places)) return std::nullopt;
     }
   }
   return ItemsOfLevels(sorted, payloads, places);
@@ -73,19 +77,16 @@ std::optional<TextPlace> KeyedStream<Key>::ItemPlace(std::uint64_t id) const {
   return place == nullptr ? std::nullopt : std::optional(*place);
 }
 
-template bool KeyedStream<std::uint32_t>::AddPlaces(std::uint64_t, TextPlaces&) const;
-template bool KeyedStream<std::uint64_t>::AddPlaces(std::uint64_t, TextPlaces&) const;
-template LevelItems KeyedStream<std::uint32_t>::ItemsOfLevels(std::span<const std::uint32_t>,
-                                                              std::span<const std::uint64_t>,
-                                                              const TextPlaces&) const;
-template LevelItems KeyedStream<std::uint64_t>::ItemsOfLevels(std::span<const std::uint64_t>,
-                                                              std::span<const std::uint64_t>,
-                                                              const TextPlaces&) const;
-template std::optional<LevelItems> KeyedStream<std::uint32_t>::ItemsOfLevels(
-    std::span<const std::uint32_t>, std::span<const std::uint64_t>) const;
-template std::optional<LevelItems> KeyedStream<std::uint64_t>::ItemsOfLevels(
-    std::span<const std::uint64_t>, std::span<const std::uint64_t>) const;
-template std::optional<TextPlace> KeyedStream<std::uint32_t>::ItemPlace(std::uint64_t) const;
-template std::optional<TextPlace> KeyedStream<std::uint64_t>::ItemPlace(std::uint64_t) const;
+#define TIDEMARK_INSTANTIATE(Key)                                                     \
+  template bool KeyedStream<Key>::AddPlaces(std::uint64_t, TextPlaces&) const;        \
+  template LevelItems KeyedStream<Key>::ItemsOfLevels(                                \
+      std::span<const Key>, std::span<const std::uint64_t>, const TextPlaces&) const; \
+  template std::optional<LevelItems> KeyedStream<Key>::ItemsOfLevels(                 \
+      std::span<const Key>, std::span<const std::uint64_t>) const;                    \
+  template std::optional<TextPlace> KeyedStream<Key>::ItemPlace(std::uint64_t) const
+TIDEMARK_INSTANTIATE(std::uint32_t);
+TIDEMARK_INSTANTIATE(std::uint64_t);
+TIDEMARK_INSTANTIATE(Key128);
+#undef TIDEMARK_INSTANTIATE
 
 }  // namespace tidemark::server

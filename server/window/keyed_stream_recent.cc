@@ -55,5 +55,7 @@ template absl::StatusOr<RecentView<std::uint32_t>> KeyedStream<std::uint32_t>::R
     const SlidingWidth&, const ViewRule<std::uint32_t>&) const;
 template absl::StatusOr<RecentView<std::uint64_t>> KeyedStream<std::uint64_t>::Recent(
     const SlidingWidth&, const ViewRule<std::uint64_t>&) const;
+template absl::StatusOr<RecentView<Key128>> KeyedStream<Key128>::Recent(
+    const SlidingWidth&, const ViewRule<Key128>&) const;
 
 }  // namespace tidemark::server

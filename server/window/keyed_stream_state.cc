@@ -38,16 +38,18 @@ absl::StatusOr<KeyedState<Key>> KeyedStream<Key>::State(const ViewRule<Key>& rul
       payloads.clear();
     }
     if (summaries_) state.summaries = *summaries_;
-    if (dictionary_) {
-      std::vector<Key> ids = NamedKeys(state.summaries);
-      ids.insert(ids.end(), open.begin(), open.end());
-      if (text_levels_) {
-        for (const Key id : open) AddPlaces(id, places);
-        for (const auto& [id, place] : places) ids.push_back(static_cast<Key>(id));
+    if constexpr (kRankedKeys<Key>) {
+      if (dictionary_) {
+        std::vector<Key> ids = NamedKeys(state.summaries);
+        ids.insert(ids.end(), open.begin(), open.end());
+        if (text_levels_) {
+          for (const Key id : open) AddPlaces(id, places);
+          for (const auto& [id, place] : places) ids.push_back(static_cast<Key>(id));
+        }
+        std::sort(ids.begin(), ids.end());
+        ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+        for (const Key id : ids) state.items.emplace_back(id, *dictionary_->Text(id));
       }
-      std::sort(ids.begin(), ids.end());
-      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-      for (const Key id : ids) state.items.emplace_back(id, *dictionary_->Text(id));
     }
   }
   if (payloads.empty()) {
@@ -92,8 +94,10 @@ absl::Status KeyedStream<Key>::Restore(KeyedState<Key> state) {
       ids.push_back(static_cast<Key>(id));
     }
     CountDictionary(needed);
-    if (NamedKeys(state.summaries) != ids) {
-      return absl::InvalidArgumentError("the texts are not those of the items in the summaries");
+    if constexpr (kRankedKeys<Key>) {
+      if (NamedKeys(state.summaries) != ids) {
+        return absl::InvalidArgumentError("the texts are not those of the items in the summaries");
+      }
     }
   }
   weight_ = state.summaries.weight();
@@ -106,7 +110,10 @@ template absl::StatusOr<KeyedState<std::uint32_t>> KeyedStream<std::uint32_t>::S
     const ViewRule<std::uint32_t>&) const;
 template absl::StatusOr<KeyedState<std::uint64_t>> KeyedStream<std::uint64_t>::State(
     const ViewRule<std::uint64_t>&) const;
+template absl::StatusOr<KeyedState<Key128>> KeyedStream<Key128>::State(
+    const ViewRule<Key128>&) const;
 template absl::Status KeyedStream<std::uint32_t>::Restore(KeyedState<std::uint32_t>);
 template absl::Status KeyedStream<std::uint64_t>::Restore(KeyedState<std::uint64_t>);
+template absl::Status KeyedStream<Key128>::Restore(KeyedState<Key128>);
 
 }  // namespace tidemark::server

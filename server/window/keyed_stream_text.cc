@@ -81,11 +81,13 @@ void KeyedStream<Key>::ForgetItems() {
   if (dictionary_->size() <= kept + pending_keys_ + open_.size()) return;
   std::vector<std::uint64_t> ids;
   ids.reserve(kept);
-  const auto keep = [&](std::uint64_t id) { ids.push_back(id); };
-  published_.frequencies.ForEachKey(keep);
-  published_.weights.ForEachKey(keep);
-  for (const auto& level : published_.text_levels) level.ForEachKey(keep);
-  if (sliding_) sliding_->ForEachKey(keep);
+  if constexpr (kRankedKeys<Key>) {
+    const auto keep = [&](std::uint64_t id) { ids.push_back(id); };
+    published_.frequencies.ForEachKey(keep);
+    published_.weights.ForEachKey(keep);
+    for (const auto& level : published_.text_levels) level.ForEachKey(keep);
+    if (sliding_) sliding_->ForEachKey(keep);
+  }
   if (text_levels_) dictionary_->AddAncestors(published_windows_, ids);
   std::sort(ids.begin(), ids.end());
   dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
@@ -187,35 +189,25 @@ std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(
   return texts;
 }
 
-template std::uint64_t KeyedStream<std::uint32_t>::InternItem(std::string_view);
-template std::uint64_t KeyedStream<std::uint64_t>::InternItem(std::string_view);
-template std::vector<std::string_view> KeyedStream<std::uint32_t>::PrefixesOf(
-    std::span<const std::string_view>) const;
-template std::vector<std::string_view> KeyedStream<std::uint64_t>::PrefixesOf(
-    std::span<const std::string_view>) const;
-template std::size_t KeyedStream<std::uint32_t>::EntryBytes(std::string_view) const;
-template std::size_t KeyedStream<std::uint64_t>::EntryBytes(std::string_view) const;
-template void KeyedStream<std::uint32_t>::CountDictionary(std::size_t);
-template void KeyedStream<std::uint64_t>::CountDictionary(std::size_t);
-template absl::StatusOr<std::size_t> KeyedStream<std::uint32_t>::TakeText(
-    std::span<const std::string_view>, std::size_t);
-template absl::StatusOr<std::size_t> KeyedStream<std::uint64_t>::TakeText(
-    std::span<const std::string_view>, std::size_t);
-template std::size_t KeyedStream<std::uint32_t>::ItemsKept() const;
-template std::size_t KeyedStream<std::uint64_t>::ItemsKept() const;
-template void KeyedStream<std::uint32_t>::ForgetItems();
-template void KeyedStream<std::uint64_t>::ForgetItems();
-template AppendResult KeyedStream<std::uint32_t>::AppendStrings(std::span<const std::string_view>,
-                                                                std::span<const std::byte>,
-                                                                RecordedTime, std::vector<Window>&);
-template AppendResult KeyedStream<std::uint64_t>::AppendStrings(std::span<const std::string_view>,
-                                                                std::span<const std::byte>,
-                                                                RecordedTime, std::vector<Window>&);
-template std::optional<std::uint64_t> KeyedStream<std::uint32_t>::FindItem(std::string_view) const;
-template std::optional<std::uint64_t> KeyedStream<std::uint64_t>::FindItem(std::string_view) const;
-template std::optional<std::vector<std::string>> KeyedStream<std::uint32_t>::ItemTexts(
-    std::span<const std::uint64_t>) const;
-template std::optional<std::vector<std::string>> KeyedStream<std::uint64_t>::ItemTexts(
-    std::span<const std::uint64_t>) const;
+#define TIDEMARK_INSTANTIATE(Key)                                                                 \
+  template std::uint64_t KeyedStream<Key>::InternItem(std::string_view);                          \
+  template std::vector<std::string_view> KeyedStream<Key>::PrefixesOf(                            \
+      std::span<const std::string_view>) const;                                                   \
+  template std::size_t KeyedStream<Key>::EntryBytes(std::string_view) const;                      \
+  template void KeyedStream<Key>::CountDictionary(std::size_t);                                   \
+  template absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(                                \
+      std::span<const std::string_view>, std::size_t);                                            \
+  template std::size_t KeyedStream<Key>::ItemsKept() const;                                       \
+  template void KeyedStream<Key>::ForgetItems();                                                  \
+  template AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view>,        \
+                                                        std::span<const std::byte>, RecordedTime, \
+                                                        std::vector<Window>&);                    \
+  template std::optional<std::uint64_t> KeyedStream<Key>::FindItem(std::string_view) const;       \
+  template std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(                   \
+      std::span<const std::uint64_t>) const
+TIDEMARK_INSTANTIATE(std::uint32_t);
+TIDEMARK_INSTANTIATE(std::uint64_t);
+TIDEMARK_INSTANTIATE(Key128);
+#undef TIDEMARK_INSTANTIATE
 
 }  // namespace tidemark::server

@@ -103,5 +103,7 @@ template absl::StatusOr<StreamView<std::uint32_t>> KeyedStream<std::uint32_t>::V
     const ViewRule<std::uint32_t>&) const;
 template absl::StatusOr<StreamView<std::uint64_t>> KeyedStream<std::uint64_t>::View(
     const ViewRule<std::uint64_t>&) const;
+template absl::StatusOr<StreamView<Key128>> KeyedStream<Key128>::View(
+    const ViewRule<Key128>&) const;
 
 }  // namespace tidemark::server

@@ -10,7 +10,7 @@ namespace tidemark::server {
 
 SummaryOptions StreamSettings::summaries() const {
   SummaryOptions options;
-  if (type != ValueType::kString) options.quantile_epsilon = quantile_epsilon;
+  if (HasRanks(type)) options.quantile_epsilon = quantile_epsilon;
   options.quantile_form = quantile_form;
   options.tail_epsilon = tail_epsilon;
   if (frequencies) options.frequency_epsilon = frequency_epsilon;
@@ -70,10 +70,9 @@ absl::Status Stream::DeletedStatus() const {
 
 std::shared_ptr<Stream> MakeStream(std::string name, StreamSettings settings,
                                    StreamContext& context) {
-  if (WideKeys(settings.type)) {
-    return std::make_shared<KeyedStream<std::uint64_t>>(std::move(name), settings, context);
-  }
-  return std::make_shared<KeyedStream<std::uint32_t>>(std::move(name), settings, context);
+  return WithKeyOf(settings.type, [&]<class Key>(Key) -> std::shared_ptr<Stream> {
+    return std::make_shared<KeyedStream<Key>>(std::move(name), settings, context);
+  });
 }
 
 }  // namespace tidemark::server

@@ -65,29 +65,33 @@ std::string Describe(const StreamSettings& settings);
 struct Window {
   std::shared_ptr<Stream> stream;
   std::uint64_t number = 0;  ///< 0, 1, 2, ... within its stream
-  std::variant<KeyBuffer<std::uint32_t>, KeyBuffer<std::uint64_t>> keys;
+  std::variant<KeyBuffer<std::uint32_t>, KeyBuffer<std::uint64_t>, KeyBuffer<Key128>> keys;
   std::size_t text_bytes = 0;  ///< strings: what its items added to the dictionary
   /// Of a stream with payloads: one for each key, in the same order; a y as its bits.
   std::vector<std::uint64_t> payloads;
   /// Of a stream with sliding windows: its keys in the order in which they came, and in what
   /// batches.
-  std::variant<std::shared_ptr<const std::uint32_t[]>, std::shared_ptr<const std::uint64_t[]>>
+  std::variant<std::shared_ptr<const std::uint32_t[]>, std::shared_ptr<const std::uint64_t[]>,
+               std::shared_ptr<const Key128[]>>
       arrived;
   std::vector<TimedCount> batches;
   /// Where the stream's summaries take digests: the stride of the one that may be made in place of
   /// the sort; 0 where they need the keys sorted.
   std::uint64_t digest_stride = 0;
-  std::variant<WindowDigest<std::uint32_t>, WindowDigest<std::uint64_t>> digest;
+  std::variant<WindowDigest<std::uint32_t>, WindowDigest<std::uint64_t>, WindowDigest<Key128>>
+      digest;
 
-  bool wide() const { return keys.index() == 1; }
+  /// 0 for keys of 32 bits, 1 for 64, 2 for 128.
+  std::size_t width_index() const { return keys.index(); }
   std::size_t size() const {
     return std::visit([](const auto& buffer) { return buffer.size(); }, keys);
   }
   bool has_payloads() const { return !payloads.empty(); }
-  /// What it counts for while it waits: its keys, its payloads, and its text as if it were keys of
-  /// eight bytes.
+  /// What it counts for while it waits: its keys, one of 128 bits as two, its payloads, and its
+  /// text as if it were keys of eight bytes.
   std::uint64_t weight() const {
-    return size() + payloads.size() + text_bytes / sizeof(std::uint64_t);
+    return size() * (width_index() == 2 ? 2 : 1) + payloads.size() +
+           text_bytes / sizeof(std::uint64_t);
   }
 };
 
@@ -192,9 +196,19 @@ class Stream : public std::enable_shared_from_this<Stream> {
 std::shared_ptr<Stream> MakeStream(std::string name, StreamSettings settings,
                                    StreamContext& context);
 
-/// Whether keys of this type are 64 bits wide.
-constexpr bool WideKeys(ValueType type) {
-  return type != ValueType::kFloat32 && type != ValueType::kUint32 && type != ValueType::kIpv4;
+/// Calls function(Key{}) with the key of this type: of 32, 64 or 128 bits.
+template <class Function>
+decltype(auto) WithKeyOf(ValueType type, Function function) {
+  switch (type) {
+    case ValueType::kFloat32:
+    case ValueType::kUint32:
+    case ValueType::kIpv4:
+      return function(std::uint32_t{});
+    case ValueType::kIpv6:
+      return function(Key128{});
+    default:
+      return function(std::uint64_t{});
+  }
 }
 
 }  // namespace tidemark::server

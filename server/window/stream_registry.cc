@@ -59,6 +59,12 @@ absl::Status CheckSettings(const StreamSettings& settings) {
           "strings have counts and nothing else; expected frequencies");
     }
   }
+  if (settings.type == ValueType::kIpv6 &&
+      (!settings.frequencies || settings.payload == PayloadType::kY)) {
+    return absl::InvalidArgumentError(
+        "addresses of ipv6 have counts and no ranks: nothing is left without frequencies, and no y "
+        "beside them can be summed over a range; expected frequencies, with weights or without");
+  }
   if (settings.hierarchy.depth != 0) {
     if (settings.type != ValueType::kString) {
       return absl::InvalidArgumentError(
@@ -77,15 +83,17 @@ absl::Status CheckSettings(const StreamSettings& settings) {
   }
   const std::vector<int>& lengths = settings.hierarchy.prefix_lengths;
   if (!lengths.empty()) {
-    if (settings.type != ValueType::kIpv4 || !settings.frequencies) {
+    const bool ipv6 = settings.type == ValueType::kIpv6;
+    if ((settings.type != ValueType::kIpv4 && !ipv6) || !settings.frequencies) {
       return absl::InvalidArgumentError(
-          "a hierarchy of prefixes is for addresses that are counted; expected type ipv4, with "
-          "frequencies");
+          "a hierarchy of prefixes is for addresses that are counted; expected type ipv4 or ipv6, "
+          "with frequencies");
     }
+    const int most = ipv6 ? 128 : 32;
     const bool ascend = std::is_sorted(lengths.begin(), lengths.end(), std::less_equal<>());
-    if (!ascend || lengths.front() < 0 || lengths.back() > 32) {
-      return absl::InvalidArgumentError(
-          "prefix lengths of a hierarchy must ascend, each once, from 0 to 32 bits");
+    if (!ascend || lengths.front() < 0 || lengths.back() > most) {
+      return absl::InvalidArgumentError(Concat(
+          "prefix lengths of a hierarchy must ascend, each once, from 0 to ", most, " bits"));
     }
   }
   if (settings.sliding.values_max > kSlidingValuesMax) {
@@ -194,8 +202,8 @@ absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,
     settings.type = type->value;
     settings.payload = type->payload;
   }
-  // The default is meant for numbers: strings have counts and nothing else.
-  if (settings.type == ValueType::kString) settings.frequencies = true;
+  // The default is meant for what has ranks: strings have counts and nothing else.
+  if (!HasRanks(settings.type)) settings.frequencies = true;
   return Insert(name, settings);
 }
 

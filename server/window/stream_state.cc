@@ -61,14 +61,17 @@ template std::vector<std::uint64_t> NamedKeys(const StreamSummaries<std::uint64_
 
 template <class Key>
 void KeepNamedItems(KeyedState<Key>& state) {
-  if (state.items.empty()) return;
-  const std::vector<Key> named = NamedKeys(state.summaries);
-  std::erase_if(state.items, [&](const auto& item) {
-    return !std::binary_search(named.begin(), named.end(), static_cast<Key>(item.first));
-  });
+  if constexpr (kRankedKeys<Key>) {
+    if (state.items.empty()) return;
+    const std::vector<Key> named = NamedKeys(state.summaries);
+    std::erase_if(state.items, [&](const auto& item) {
+      return !std::binary_search(named.begin(), named.end(), static_cast<Key>(item.first));
+    });
+  }
 }
 template void KeepNamedItems(KeyedState<std::uint32_t>&);
 template void KeepNamedItems(KeyedState<std::uint64_t>&);
+template void KeepNamedItems(KeyedState<Key128>&);
 
 StreamSettings StateSettings(const StreamSettings& settings) {
   const StreamSettings usual;
@@ -79,7 +82,7 @@ StreamSettings StateSettings(const StreamSettings& settings) {
     state.quantile_epsilon = usual.quantile_epsilon;
   }
   if (!state.frequencies) state.frequency_epsilon = usual.frequency_epsilon;
-  if (state.type == ValueType::kString) {
+  if (!HasRanks(state.type)) {
     state.quantile_epsilon = usual.quantile_epsilon;
     state.quantile_form = usual.quantile_form;
     state.tail_epsilon = usual.tail_epsilon;

@@ -22,7 +22,8 @@ struct KeyedState {
   /// Strings: the text of every item that the summaries name, by ascending id.
   std::vector<std::pair<std::uint64_t, std::string>> items;
 };
-using StreamState = std::variant<KeyedState<std::uint32_t>, KeyedState<std::uint64_t>>;
+using StreamState =
+    std::variant<KeyedState<std::uint32_t>, KeyedState<std::uint64_t>, KeyedState<Key128>>;
 
 /// The ids of the items that summaries of strings name, ascending.
 template <class Key>

@@ -42,7 +42,7 @@ std::size_t MapValues(const std::byte* values, std::size_t count, Key* out) {
       kept += IsNan(value) ? 0 : 1;
     }
     return kept;
-  } else if constexpr (std::is_unsigned_v<Value>) {
+  } else if constexpr (std::is_same_v<Value, Key>) {
     std::memcpy(out, values, count * sizeof(Value));
     return count;
   } else {

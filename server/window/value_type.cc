@@ -6,7 +6,7 @@
 namespace tidemark::server {
 namespace {
 
-constexpr std::array<std::pair<ValueType, std::string_view>, 7> kNames = {{
+constexpr std::array<std::pair<ValueType, std::string_view>, 8> kNames = {{
     {ValueType::kFloat64, "float64"},
     {ValueType::kFloat32, "float32"},
     {ValueType::kInt64, "int64"},
@@ -14,6 +14,7 @@ constexpr std::array<std::pair<ValueType, std::string_view>, 7> kNames = {{
     {ValueType::kUint32, "uint32"},
     {ValueType::kIpv4, "ipv4"},
     {ValueType::kString, "string"},
+    {ValueType::kIpv6, "ipv6"},
 }};
 
 }  // namespace

@@ -115,7 +115,7 @@ class FakeSink final : public IngestSink {
 
   AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
                              RecordedTime time) override {
-    if (stream->type == ValueType::kString || stream->type == ValueType::kIpv4) {
+    if (!HasRanks(stream->type) || stream->type == ValueType::kIpv4) {
       return {absl::FailedPreconditionError("the stream holds no numbers"), 0, 0};
     }
     const bool floating =
@@ -283,6 +283,11 @@ class FakeSink final : public IngestSink {
     std::memcpy(&value, at, sizeof value);
     return static_cast<double>(value);
   }
+  static std::array<std::uint8_t, 16> LoadAddress(const std::byte* at) {
+    std::array<std::uint8_t, 16> bytes;
+    std::memcpy(bytes.data(), at, bytes.size());
+    return bytes;
+  }
   static double Load(ValueType type, const std::byte* at) {
     switch (type) {
       case ValueType::kFloat64:
@@ -296,6 +301,8 @@ class FakeSink final : public IngestSink {
       case ValueType::kUint32:
       case ValueType::kIpv4:
         return LoadAs<std::uint32_t>(at);
+      case ValueType::kIpv6:
+        return static_cast<double>(EncodeKey(Ipv6Bytes{LoadAddress(at)}));
       case ValueType::kString:
         break;
     }

@@ -288,7 +288,7 @@ TEST(FrameTest, StringsOfABatch) {
 TEST(FrameTest, TheTypeByteNamesValueAndPayload) {
   for (int byte = 0; byte < 256; ++byte) {
     const auto type = ParseWireElement(static_cast<std::uint8_t>(byte));
-    EXPECT_EQ(type.has_value(), (byte & 15) <= 7 && byte >> 4 <= 2) << byte;
+    EXPECT_EQ(type.has_value(), (byte & 15) <= 8 && byte >> 4 <= 2) << byte;
     if (type) {
       EXPECT_EQ(type->byte(), byte);
     }
@@ -296,6 +296,8 @@ TEST(FrameTest, TheTypeByteNamesValueAndPayload) {
   EXPECT_EQ(WireElementName({WireType::kIpv4, WirePayload::kWeight}), "ipv4 with weights");
   EXPECT_EQ(WireElementName({WireType::kFloat64, WirePayload::kY}), "float64 with y");
   EXPECT_EQ(WireElementName(WireType::kString), "string");
+  EXPECT_EQ(WireElementName({WireType::kIpv6, WirePayload::kWeight}), "ipv6 with weights");
+  EXPECT_EQ(WireTypeBytes(static_cast<std::uint8_t>(WireType::kIpv6)), 16U);
 }
 
 TEST(FrameTest, PairsAreAllPayloadsThenAllValues) {
@@ -310,6 +312,14 @@ TEST(FrameTest, PairsAreAllPayloadsThenAllValues) {
   EXPECT_EQ(
       error,
       "a batch of 36 bytes is not a whole number of float64 values with payloads, of 16 bytes");
+
+  const std::string two = std::string(16, 'p') + std::string(32, 'v');
+  ASSERT_TRUE(SplitPairs(Bytes(two), WireType::kIpv6, parts, error)) << error;
+  EXPECT_EQ(parts.payloads.size(), 16U);
+  EXPECT_EQ(parts.values.size(), 32U);
+  EXPECT_FALSE(SplitPairs(Bytes(two.substr(1)), WireType::kIpv6, parts, error));
+  EXPECT_EQ(error,
+            "a batch of 47 bytes is not a whole number of ipv6 values with payloads, of 24 bytes");
 
   std::string items("\x02\0\0\0\0\0\0\0", 8);
   items.append(16, 'p');

@@ -225,11 +225,11 @@ TEST_F(TcpServerTest, ErrorsThatLeaveFramingIntactAreAnsweredAndTheConnectionGoe
           "ERROR 5 2 1 batch 1: no stream is open as handle 9; expected OPEN before",
           "ERROR 3 4 0 open as handle 1: the name is empty, too long, or not plain UTF-8",
           "ERROR 3 4 0 open as handle 1: the name is empty, too long, or not plain UTF-8",
-          "ERROR 3 4 0 open as handle 1: value type 8 names no type; expected 0 to 7, "
+          "ERROR 3 4 0 open as handle 1: value type 9 names no type; expected 0 to 8, "
           "and 16 more with weights or 32 more with y",
           "OPENED 1 float64", "ERROR 9 4 0 open as handle 2: the stream exists with another type",
           "ERROR 9 2 2 batch 2: carries uint32 but the stream of handle 1 holds float64",
-          "ERROR 3 2 3 batch 3: value type 77 names no type; expected 0 to 7, "
+          "ERROR 3 2 3 batch 3: value type 77 names no type; expected 0 to 8, "
           "and 16 more with weights or 32 more with y",
           "ERROR 3 2 4 batch 4: the size is no multiple of the value's", "OPENED 5 string",
           "ERROR 3 2 5 batch 5: item 0 at byte 0 of the values claims 9 bytes; 1 follow",

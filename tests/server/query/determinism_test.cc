@@ -56,6 +56,7 @@ class Lent final : public sort::WindowSorter {
   std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
     return SortAll(channels);
   }
+  std::string_view Sort(sort::Channels<Key128> channels) override { return SortAll(channels); }
   bool SortsTogether(std::size_t width_index,
                      const std::array<std::size_t, sort::kChannels>& lengths) const override {
     return sorter_.SortsTogether(width_index, lengths);
@@ -83,6 +84,7 @@ class StdSorter final : public sort::WindowSorter {
   std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
     return SortAll(channels);
   }
+  std::string_view Sort(sort::Channels<Key128> channels) override { return SortAll(channels); }
 
  private:
   template <class Key>
@@ -164,6 +166,10 @@ Input MakeInput(ValueType type, std::uint64_t seed) {
         case ValueType::kIpv4:
           Pack(NumberOf<std::uint32_t>(i, random), batch.packed);
           break;
+        case ValueType::kIpv6:  // two networks, of few hosts and of many
+          Pack(0x20010DB8U + (random() % 2 << 32), batch.packed);
+          Pack(NumberOf<std::uint64_t>(i, random), batch.packed);
+          break;
         case ValueType::kString:
           batch.items.push_back(input.texts.emplace_back(TextOf(i, random)));
           break;
@@ -176,7 +182,7 @@ Input MakeInput(ValueType type, std::uint64_t seed) {
 
 // Every kind of question; the answers are the business of query_grid_test.cc.
 void AskEverything(const QueryEngine& engine, ValueType type) {
-  if (type != ValueType::kString) {
+  if (HasRanks(type)) {
     const std::vector<double> inner = {0.1, 0.5, 0.99};
     EXPECT_TRUE(engine.Quantiles("s", inner, Soon()).ok());
     const auto ends = engine.Quantiles("s", std::vector<double>{0, 1}, Soon());
@@ -211,8 +217,8 @@ Outcome Feed(const Input& input, sort::WindowSorter& sorter, std::string_view ac
       {.window_limits = kWindows, .item_bytes_max = kItemBytesMax, .sort_workers = workers},
       std::move(selection));
   // Coarse, so that the summaries prune and forget with so few values.
-  const StreamSettings settings{
-      .type = input.type, .quantile_epsilon = 0.01, .frequency_epsilon = 0.005};
+  StreamSettings settings{.type = input.type, .quantile_epsilon = 0.01, .frequency_epsilon = 0.005};
+  if (input.type == ValueType::kIpv6) settings.hierarchy.prefix_lengths = {16, 48, 128};
   const StreamHandle stream = test.pipeline.streams().Create("s", settings).value();
   const QueryEngine engine(test.pipeline);
   int number = 0;
@@ -281,8 +287,12 @@ class Determinism : public testing::TestWithParam<ValueType> {
 std::string TypeName(const testing::TestParamInfo<ValueType>& info) {
   return std::string(ValueTypeName(info.param));
 }
-const auto kTypes = testing::Values(ValueType::kFloat64, ValueType::kFloat32, ValueType::kInt64,
-                                    ValueType::kUint64, ValueType::kUint32, ValueType::kString);
+const auto kGlTypes = testing::Values(ValueType::kFloat64, ValueType::kFloat32, ValueType::kInt64,
+                                      ValueType::kUint64, ValueType::kUint32, ValueType::kString);
+// No GL sorter takes the keys of ipv6.
+const auto kTypes =
+    testing::Values(ValueType::kFloat64, ValueType::kFloat32, ValueType::kInt64, ValueType::kUint64,
+                    ValueType::kUint32, ValueType::kString, ValueType::kIpv6);
 
 // What the other tests rest on: the input does what they are about, and other input other bytes.
 TEST_P(Determinism, TheInputIsHardAndTheComparisonCanFail) {
@@ -375,7 +385,7 @@ TEST_P(DeterminismGl, AutoWithBothInUse) {
   EXPECT_GT(on_gl.windows, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, DeterminismGl, kTypes, TypeName);
+INSTANTIATE_TEST_SUITE_P(Types, DeterminismGl, kGlTypes, TypeName);
 
 // As the daemon makes it, the measurement at start included, which on a software rasteriser takes
 // most of the time: once, for one type of each key width.

@@ -14,7 +14,16 @@
 #include <utility>
 
 #include "server/query/value.h"
+#include "summaries/key_codec.h"
 #include "tests/support/shapes.h"
+
+template <>
+struct std::hash<tidemark::Ipv6Bytes> {
+  std::size_t operator()(const tidemark::Ipv6Bytes& address) const {
+    const tidemark::Uint128 key = tidemark::EncodeKey(address);
+    return static_cast<std::size_t>((key >> 64) * 0x9E37'79B9'7F4A'7C15u ^ key);
+  }
+};
 
 namespace tidemark::server {
 
@@ -50,6 +59,24 @@ struct Kind {
     } else {
       return test::IntegerOf<Type>(shape, i, n, random);
     }
+  }
+};
+
+/// Addresses as a packed batch holds them: half of the bits of each half from a number, so that
+/// they share prefixes of any length.
+template <>
+struct Kind<ValueType::kIpv6> {
+  static constexpr ValueType kType = ValueType::kIpv6;
+  using Type = Ipv6Bytes;
+  static constexpr bool kFloating = false;
+  static constexpr bool kRanks = false;
+
+  static Value ToValue(Type value) { return Ipv6{EncodeKey(value)}; }
+  static Type FromValue(const Value& value) { return DecodeIpv6(std::get<Ipv6>(value).address); }
+
+  Type Make(Shape shape, std::size_t i, std::size_t n, std::mt19937_64& random) {
+    const auto number = test::IntegerOf<std::uint64_t>(shape, i, n, random);
+    return DecodeIpv6(Key128{number >> 32} << 96 | static_cast<std::uint32_t>(number));
   }
 };
 

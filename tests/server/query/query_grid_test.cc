@@ -98,7 +98,7 @@ class GridStream {
   void Append(std::span<const T> values) {
     AppendResult result;
     std::uint64_t nan = 0;
-    if constexpr (!KindOf::kRanks) {
+    if constexpr (KindOf::kType == ValueType::kString) {
       result = test_.pipeline.AppendStrings(stream_, values, time_);
     } else if constexpr (KindOf::kFloating) {
       std::vector<T> mixed;
@@ -238,7 +238,7 @@ template <ValueType... kTypes>
 using Kinds = testing::Types<Kind<kTypes>...>;
 using AllKinds =
     Kinds<ValueType::kFloat64, ValueType::kFloat32, ValueType::kInt64, ValueType::kUint64,
-          ValueType::kUint32, ValueType::kIpv4, ValueType::kString>;
+          ValueType::kUint32, ValueType::kIpv4, ValueType::kIpv6, ValueType::kString>;
 struct KindNames {
   template <class KindOf>
   static std::string GetName(int) {

@@ -73,15 +73,18 @@ TEST(PositionOf, RefusesWhatCannotBeCompared) {
   EXPECT_FALSE(PositionOf(ValueType::kString, 1.0).ok());
   EXPECT_FALSE(PositionOf(ValueType::kIpv4, 1.0).ok());
   EXPECT_FALSE(PositionOf(ValueType::kFloat64, Ipv4{1}).ok());
+  EXPECT_FALSE(PositionOf(ValueType::kIpv4, Ipv6{1}).ok());
+  EXPECT_FALSE(PositionOf(ValueType::kIpv6, 1.0).ok());
 }
 
 TEST(DecodeValue, IsTheInverseOfTheKey) {
   EXPECT_EQ(DecodeValue(ValueType::kFloat64, EncodeKey(-kInf)), Value(-kInf));
   EXPECT_EQ(DecodeValue(ValueType::kFloat32, EncodeKey(-2.5f)), Value(-2.5f));
   EXPECT_EQ(DecodeValue(ValueType::kInt64, EncodeKey(std::int64_t{-3})), Value(std::int64_t{-3}));
-  EXPECT_EQ(DecodeValue(ValueType::kUint64, 3), Value(std::uint64_t{3}));
-  EXPECT_EQ(DecodeValue(ValueType::kUint32, 3), Value(3u));
-  EXPECT_EQ(DecodeValue(ValueType::kIpv4, 3), Value(Ipv4{3}));
+  EXPECT_EQ(DecodeValue(ValueType::kUint64, std::uint64_t{3}), Value(std::uint64_t{3}));
+  EXPECT_EQ(DecodeValue(ValueType::kUint32, 3u), Value(3u));
+  EXPECT_EQ(DecodeValue(ValueType::kIpv4, 3u), Value(Ipv4{3}));
+  EXPECT_EQ(DecodeValue(ValueType::kIpv6, Key128{3}), Value(Ipv6{3}));
 }
 
 }  // namespace

@@ -60,6 +60,10 @@ TEST_F(StreamRegistryTest, RefusesWhatContradictsItself) {
   refused({.sliding = {.time_max_us = -1}}, "out of range");
   EXPECT_EQ(registry_.size(), 0u);
   EXPECT_TRUE(registry_.Create("s", {.type = ValueType::kIpv4, .hierarchy = {{0, 32}}}).ok());
+  refused({.type = ValueType::kIpv6, .hierarchy = {{64, 129}}}, "0 to 128 bits");
+  refused({.type = ValueType::kIpv6, .frequencies = false}, "expected frequencies");
+  refused({.type = ValueType::kIpv6, .payload = PayloadType::kY}, "counts and no ranks");
+  EXPECT_TRUE(registry_.Create("s6", {.type = ValueType::kIpv6, .hierarchy = {{0, 128}}}).ok());
 }
 
 TEST_F(StreamRegistryTest, HoldsItsLimit) {
