@@ -131,7 +131,7 @@ struct CountsAnswer : AnswerHeader {
 /// `text`, which has `length` components (none: everything). The discounted count is the number of
 /// values below it that are below no other prefix of the answer below it.
 struct PrefixCount {
-  Ipv4 address;
+  Address address;
   std::optional<std::string> text;
   std::uint32_t length = 0;
   std::uint64_t count_low = 0, count_high = 0;

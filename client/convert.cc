@@ -1,5 +1,6 @@
 #include "client/convert.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -41,6 +42,17 @@ const std::string& RequireUtf8(std::string_view what, const std::string& text) {
   throw Error(Code::kInvalidArgument, std::string(what) + " \"" + shown + "\" is not UTF-8");
 }
 
+namespace {
+
+// Bytes that are no address, which no daemon sends, leave zeros.
+Ipv6 Ipv6FromProto(const std::string& bytes) {
+  Ipv6 address;
+  std::copy_n(bytes.begin(), std::min(bytes.size(), address.bytes.size()), address.bytes.begin());
+  return address;
+}
+
+}  // namespace
+
 Value FromProto(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kFloat64:
@@ -57,6 +69,8 @@ Value FromProto(const v1::Value& value) {
       return {Ipv4{value.ipv4()}};
     case v1::Value::kString:
       return {value.string()};
+    case v1::Value::kIpv6:
+      return {Ipv6FromProto(value.ipv6())};
     case v1::Value::KIND_NOT_SET:
       break;
   }
@@ -72,6 +86,7 @@ void ToProto(const Value& value, v1::Value* out) {
     void operator()(std::uint64_t v) const { out->set_uint64(v); }
     void operator()(std::uint32_t v) const { out->set_uint32(v); }
     void operator()(Ipv4 v) const { out->set_ipv4(v.address); }
+    void operator()(const Ipv6& v) const { out->set_ipv6(v.bytes.data(), v.bytes.size()); }
     void operator()(const std::string& v) const { out->set_string(RequireUtf8("item", v)); }
   };
   std::visit(Setter{out}, value.kind);
@@ -197,8 +212,10 @@ HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersRespo
   for (const auto& p : response.prefixes()) {
     std::optional<std::string> text;
     if (p.address().kind_case() == v1::Value::kString) text = p.address().string();
-    out.prefixes.push_back({Ipv4{p.address().ipv4()}, std::move(text), p.length(), p.count_low(),
-                            p.count_high(), p.discounted_low(), p.discounted_high()});
+    Address address = Ipv4{p.address().ipv4()};
+    if (p.address().kind_case() == v1::Value::kIpv6) address = Ipv6FromProto(p.address().ipv6());
+    out.prefixes.push_back({address, std::move(text), p.length(), p.count_low(), p.count_high(),
+                            p.discounted_low(), p.discounted_high()});
   }
   return out;
 }

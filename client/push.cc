@@ -281,6 +281,9 @@ void BatchWriter::Write(std::span<const std::uint32_t> values) {
 void BatchWriter::Write(std::span<const Ipv4> values) {
   SendPacked(*call_, ValueType::kIpv4, std::as_bytes(values));
 }
+void BatchWriter::Write(std::span<const Ipv6> values) {
+  SendPacked(*call_, ValueType::kIpv6, std::as_bytes(values));
+}
 void BatchWriter::Write(std::span<const std::string_view> items, Payloads payloads) {
   SendStrings(*call_, items, payloads);
 }

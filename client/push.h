@@ -50,11 +50,13 @@ class BatchWriter {
   void Write(std::span<const std::uint64_t> values);
   void Write(std::span<const std::uint32_t> values);
   void Write(std::span<const Ipv4> values);
+  void Write(std::span<const Ipv6> values);
   /// Items must be UTF-8: INVALID_ARGUMENT, with nothing of this span sent, otherwise.
   void Write(std::span<const std::string_view> items, Payloads payloads = {});
   void Write(std::span<const std::string> items, Payloads payloads = {});
-  /// Packed little-endian values of `type` (not kString). INVALID_ARGUMENT if the size is no
-  /// multiple of the type's, or if there are payloads, but not one for each value.
+  /// Packed values of `type` (not kString), little-endian, of kIpv6 in network order.
+  /// INVALID_ARGUMENT if the size is no multiple of the type's, or if there are payloads, but not
+  /// one for each value.
   void WritePacked(ValueType type, std::span<const std::byte> values, Payloads payloads = {});
 
   void Cancel();

@@ -1,5 +1,8 @@
 #include "client/value.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -11,8 +14,8 @@
 namespace tidemark::client {
 namespace {
 
-constexpr std::array<std::string_view, 8> kTypeNames = {
-    "unspecified", "float64", "float32", "int64", "uint64", "uint32", "ipv4", "string"};
+constexpr std::array<std::string_view, 9> kTypeNames = {
+    "unspecified", "float64", "float32", "int64", "uint64", "uint32", "ipv4", "string", "ipv6"};
 
 template <typename Float>
 void AppendFloat(Float value, std::string* out) {
@@ -73,7 +76,9 @@ std::optional<ValueType> ParseTypeName(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view TypeNames() { return "float64, float32, int64, uint64, uint32, ipv4, string"; }
+std::string_view TypeNames() {
+  return "float64, float32, int64, uint64, uint32, ipv4, ipv6, string";
+}
 
 std::size_t PackedBytes(ValueType type) {
   switch (type) {
@@ -85,6 +90,8 @@ std::size_t PackedBytes(ValueType type) {
     case ValueType::kUint32:
     case ValueType::kIpv4:
       return 4;
+    case ValueType::kIpv6:
+      return 16;
     case ValueType::kUnspecified:
     case ValueType::kString:
       return 0;
@@ -101,9 +108,29 @@ void AppendText(Ipv4 value, std::string* out) {
   }
 }
 
-std::string FormatPrefix(Ipv4 address, std::uint32_t length) {
+void AppendText(const Ipv6& value, std::string* out) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET6, value.bytes.data(), text.data(), text.size());
+  // inet_ntop writes the last 32 bits of ::/96 dotted, as was once planned for such addresses (RFC
+  // 4291 has given that up); RFC 5952 leaves that form to ::ffff:0:0/96.
+  const std::string_view canonical = text.data();
+  if (canonical.starts_with("::") && canonical.find('.') != std::string_view::npos &&
+      !canonical.starts_with("::ffff:")) {
+    const auto group = [&](std::size_t i) {
+      std::array<char, 8> digits{};
+      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                     value.bytes[i] << 8 | value.bytes[i + 1], 16);
+      return std::string(digits.data(), end.ptr);
+    };
+    *out += "::" + group(12) + ":" + group(14);
+    return;
+  }
+  out->append(canonical);
+}
+
+std::string FormatPrefix(const Address& address, std::uint32_t length) {
   std::string text;
-  AppendText(address, &text);
+  std::visit([&](const auto& held) { AppendText(held, &text); }, address);
   return text + "/" + std::to_string(length);
 }
 
@@ -154,6 +181,17 @@ bool ParseText(std::string_view text, Ipv4* value) {
   return true;
 }
 
+bool ParseText(std::string_view text, Ipv6* value) {
+  // inet_pton reads up to a zero byte, which a text may hold.
+  std::array<char, INET6_ADDRSTRLEN> copy{};
+  if (text.size() >= copy.size() || text.find('\0') != std::string_view::npos) return false;
+  std::copy(text.begin(), text.end(), copy.begin());
+  Ipv6 parsed;
+  if (inet_pton(AF_INET6, copy.data(), parsed.bytes.data()) != 1) return false;
+  *value = parsed;
+  return true;
+}
+
 std::optional<Value> ParseValue(ValueType type, std::string_view text) {
   switch (type) {
     case ValueType::kFloat64:
@@ -168,6 +206,8 @@ std::optional<Value> ParseValue(ValueType type, std::string_view text) {
       return ParseAs<std::uint32_t>(text);
     case ValueType::kIpv4:
       return ParseAs<Ipv4>(text);
+    case ValueType::kIpv6:
+      return ParseAs<Ipv6>(text);
     case ValueType::kString:
       return Value{std::string(text)};
     case ValueType::kUnspecified:

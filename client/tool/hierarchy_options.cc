@@ -21,8 +21,9 @@ std::uint32_t ToNumber(const std::string& option, const std::string& text, const
 
 void AddHierarchyOptions(CLI::App* create, HierarchyOptions& options) {
   create
-      ->add_option("--prefixes", options.prefixes,
-                   "Addresses: lengths of the prefixes to count, e.g. 8,16,24,32")
+      ->add_option(
+          "--prefixes", options.prefixes,
+          "Addresses: lengths of the prefixes to count, e.g. 8,16,24,32; ipv6: 16,32,48,64,128")
       ->option_text("N,N,...");
   create
       ->add_option("--separator", options.separator,

@@ -62,7 +62,7 @@ Json ToJson(const client::Value& value) {
           return std::to_string(v);
         } else if constexpr (std::is_integral_v<T>) {
           return IntegerToJson(v);
-        } else if constexpr (std::is_same_v<T, client::Ipv4>) {
+        } else if constexpr (std::is_same_v<T, client::Ipv4> || std::is_same_v<T, client::Ipv6>) {
           std::string text;
           client::AppendText(v, &text);
           return text;

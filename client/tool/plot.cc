@@ -18,7 +18,7 @@ double Number(const client::Value& value) {
   return std::visit(
       [](const auto& v) -> double {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, std::string>) {
+        if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, client::Ipv6>) {
           return std::numeric_limits<double>::quiet_NaN();
         } else if constexpr (std::is_same_v<T, client::Ipv4>) {
           return v.address;

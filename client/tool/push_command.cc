@@ -84,6 +84,8 @@ class Run {
         return PushTextOf<std::uint32_t>();
       case ValueType::kIpv4:
         return PushTextOf<client::Ipv4>();
+      case ValueType::kIpv6:
+        return PushTextOf<client::Ipv6>();
       case ValueType::kString:
         return PushTextOf<std::string>();
       case ValueType::kUnspecified:

@@ -95,6 +95,10 @@ std::string TextValues::Problem(std::string_view text) const {
   const std::string_view name = client::TypeName(type_);
   message += name[0] == 'i' ? "an " : "a ";
   message += name;
+  if (client::Ipv4 short_address;
+      type_ == client::ValueType::kIpv6 && client::ParseText(text, &short_address)) {
+    message += " (as one, it is written ::ffff:" + std::string(text) + ")";
+  }
   if (!column_ && text.find(',') != std::string_view::npos) {
     message += " (for CSV give --column)";
   }

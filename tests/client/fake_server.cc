@@ -62,6 +62,9 @@ std::vector<Value> Unpack(ValueType type, const std::string& bytes) {
       case ValueType::kIpv4:
         out.push_back({Ipv4{Load<std::uint32_t>(bytes, at)}});
         break;
+      case ValueType::kIpv6:
+        out.push_back({Load<Ipv6>(bytes, at)});
+        break;
       default:
         return out;
     }

@@ -216,11 +216,11 @@ TEST_F(HierarchyTest, AddressesOfTheLastValues) {
     EXPECT_EQ(answer.epsilon, 0.04);
     std::set<std::pair<std::uint32_t, std::uint32_t>> found;
     for (const auto& prefix : answer.prefixes) {
-      found.insert({prefix.address.address, prefix.length});
+      found.insert({std::get<Ipv4>(prefix.address).address, prefix.length});
       const std::uint32_t mask = prefix.length == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix.length);
       const auto truth = static_cast<std::uint64_t>(
           std::count_if(flows.end() - static_cast<std::ptrdiff_t>(width), flows.end(),
-                        [&](Ipv4 a) { return (a.address & mask) == prefix.address.address; }));
+                        [&](Ipv4 a) { return (a.address & mask) == std::get<Ipv4>(prefix.address).address; }));
       EXPECT_LE(prefix.count_low, truth);
       EXPECT_GE(prefix.count_high, truth);
       EXPECT_LE(prefix.count_high - prefix.count_low, width / 25);

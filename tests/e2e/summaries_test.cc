@@ -141,11 +141,11 @@ TEST_F(SummariesTest, PrefixesAreHeavyWithoutTheHeavyOnesBelow) {
   EXPECT_EQ(answer.n, flows.addresses.size());
   std::map<std::pair<std::uint32_t, std::uint32_t>, client::PrefixCount> found;
   for (const auto& prefix : answer.prefixes) {
-    found[{prefix.address.address, prefix.length}] = prefix;
+    found[{std::get<Ipv4>(prefix.address).address, prefix.length}] = prefix;
     const std::uint32_t mask = prefix.length == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix.length);
     const auto truth = static_cast<std::uint64_t>(std::count_if(
         flows.addresses.begin(), flows.addresses.end(),
-        [&](Ipv4 address) { return (address.address & mask) == prefix.address.address; }));
+        [&](Ipv4 address) { return (address.address & mask) == std::get<Ipv4>(prefix.address).address; }));
     EXPECT_LE(prefix.count_low, truth) << client::FormatPrefix(prefix.address, prefix.length);
     EXPECT_GE(prefix.count_high, truth) << client::FormatPrefix(prefix.address, prefix.length);
   }
