@@ -159,7 +159,8 @@ void Command::Define() {
       ->option_text("N")
       ->excludes(weights);
   push->add_option("--repeat", options_.repeat, "Stream the file K times")->option_text("K");
-  push->add_flag("--raw", options_.push.raw, "The input is packed little-endian values, ipv6 in network order");
+  push->add_flag("--raw", options_.push.raw,
+                 "The input is packed little-endian values, ipv6 in network order");
   push->add_flag("--skip-bad", options_.push.skip_bad,
                  "Count and skip what is no value (default: stop there)");
 

@@ -4,7 +4,8 @@
 // of keys, which any WindowSorter sorts; the payloads then follow their indices. Where the keys of
 // a window span more than 2^(64-b), their lowest bits are cut off, and runs of keys that agree in
 // what is left are put in order one by one. The order of equal keys is that of their arrival. Keys
-// of 128 bits are sorted together with their payloads, by the standard library.
+// of 128 bits are sorted together with their payloads, by the standard library (10 to 16 million
+// pairs a second on one core, docs/measurements.md).
 #ifndef TIDEMARK_GPU_SORT_PAIR_SORT_H_
 #define TIDEMARK_GPU_SORT_PAIR_SORT_H_
 

@@ -76,24 +76,24 @@ absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
                                                 "; sums need values with y"));
   }
   return WithRanked(**stream,
-                   [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<SumsAnswer> {
-                     const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
-                     if (!view.ok()) return view.status();
-                     std::vector<double> y;
-                     if (view->open_payloads) y = YOf(*view->open_payloads);
-                     const CorrelatedView<Key> sums(
-                         view->summaries.sums, {view->open->keys(), std::span<const double>(y)});
-                     SumsAnswer answer{{sums.n(), keyed.settings().quantile_epsilon}, {}};
-                     for (const PairRange& range : ranges) {
-                       const absl::StatusOr<SumRow> row =
-                           std::visit(Summing<Key>{sums, keyed.settings().type}, range);
-                       if (!row.ok()) return row.status();
-                       // Of an empty stream there is nothing to say; what is wrong with a range is
-                       // said.
-                       if (sums.n() > 0) answer.rows.push_back(*row);
-                     }
-                     return answer;
-                   });
+                    [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<SumsAnswer> {
+                      const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
+                      if (!view.ok()) return view.status();
+                      std::vector<double> y;
+                      if (view->open_payloads) y = YOf(*view->open_payloads);
+                      const CorrelatedView<Key> sums(
+                          view->summaries.sums, {view->open->keys(), std::span<const double>(y)});
+                      SumsAnswer answer{{sums.n(), keyed.settings().quantile_epsilon}, {}};
+                      for (const PairRange& range : ranges) {
+                        const absl::StatusOr<SumRow> row =
+                            std::visit(Summing<Key>{sums, keyed.settings().type}, range);
+                        if (!row.ok()) return row.status();
+                        // Of an empty stream there is nothing to say; what is wrong with a range is
+                        // said.
+                        if (sums.n() > 0) answer.rows.push_back(*row);
+                      }
+                      return answer;
+                    });
 }
 
 }  // namespace tidemark::server

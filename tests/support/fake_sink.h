@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "server/window/ingest_sink.h"
+#include "summaries/key_codec.h"
 
 namespace tidemark::server {
 

@@ -210,7 +210,7 @@ TEST_F(TcpServerTest, ErrorsThatLeaveFramingIntactAreAnsweredAndTheConnectionGoe
   wire::AppendBatch(bytes, 9, 1, WireType::kDefault, Bytes("12345678"));  // not open
   wire::AppendOpen(bytes, 1, WireType::kDefault, "");                     // bad name
   wire::AppendOpen(bytes, 1, WireType::kDefault, "\xC3(");                // not UTF-8
-  wire::AppendOpen(bytes, 1, static_cast<WireType>(8), "s");              // no type
+  wire::AppendOpen(bytes, 1, static_cast<WireType>(9), "s");              // no type
   wire::AppendOpen(bytes, 1, WireType::kFloat64, "s");
   wire::AppendOpen(bytes, 2, WireType::kUint32, "s");                    // other type
   wire::AppendBatch(bytes, 1, 2, WireType::kUint32, Bytes("12345678"));  // other type

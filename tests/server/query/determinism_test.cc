@@ -166,9 +166,9 @@ Input MakeInput(ValueType type, std::uint64_t seed) {
         case ValueType::kIpv4:
           Pack(NumberOf<std::uint32_t>(i, random), batch.packed);
           break;
-        case ValueType::kIpv6:  // two networks, of few hosts and of many
-          Pack(0x20010DB8U + (random() % 2 << 32), batch.packed);
-          Pack(NumberOf<std::uint64_t>(i, random), batch.packed);
+        case ValueType::kIpv6:  // hosts of all weights in two networks, many near what is dropped
+          Pack(0xB80D0120U + (random() % 2 << 32), batch.packed);
+          Pack(random() % (1 + random() % 400), batch.packed);
           break;
         case ValueType::kString:
           batch.items.push_back(input.texts.emplace_back(TextOf(i, random)));

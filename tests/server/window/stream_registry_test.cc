@@ -55,14 +55,14 @@ TEST_F(StreamRegistryTest, RefusesWhatContradictsItself) {
   refused({.type = ValueType::kIpv4, .hierarchy = {{16, 8}}}, "must ascend");
   refused({.type = ValueType::kIpv4, .hierarchy = {{8, 8}}}, "must ascend");
   refused({.type = ValueType::kIpv4, .hierarchy = {{8, 33}}}, "0 to 32 bits");
+  refused({.type = ValueType::kIpv6, .hierarchy = {{64, 129}}}, "0 to 128 bits");
+  refused({.type = ValueType::kIpv6, .frequencies = false}, "expected frequencies");
+  refused({.type = ValueType::kIpv6, .payload = PayloadType::kY}, "counts and no ranks");
   refused({.tail_epsilon = 0.6}, "tail epsilon");
   refused({.sliding = {.values_max = (std::uint64_t{1} << 40) + 1}}, "too wide");
   refused({.sliding = {.time_max_us = -1}}, "out of range");
   EXPECT_EQ(registry_.size(), 0u);
   EXPECT_TRUE(registry_.Create("s", {.type = ValueType::kIpv4, .hierarchy = {{0, 32}}}).ok());
-  refused({.type = ValueType::kIpv6, .hierarchy = {{64, 129}}}, "0 to 128 bits");
-  refused({.type = ValueType::kIpv6, .frequencies = false}, "expected frequencies");
-  refused({.type = ValueType::kIpv6, .payload = PayloadType::kY}, "counts and no ranks");
   EXPECT_TRUE(registry_.Create("s6", {.type = ValueType::kIpv6, .hierarchy = {{0, 128}}}).ok());
 }
 
