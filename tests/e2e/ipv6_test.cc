@@ -81,9 +81,10 @@ TEST_F(Ipv6Test, PrefixesOfHistoryAndOfTheLastValues) {
   const auto stream = producer->Open("flows", wire::WireType::kIpv6);
   ASSERT_TRUE(stream.ok()) << stream.status();
   const std::vector<Ipv6> packed = ToClient(more);
-  for (std::size_t at = 0; at < packed.size(); at += 7000) {
-    ASSERT_TRUE(
-        producer->SendBatch(*stream, std::as_bytes(std::span(packed).subspan(at, 7000))).ok());
+  for (std::span<const Ipv6> rest = packed; !rest.empty();) {
+    const std::size_t taken = std::min<std::size_t>(7000, rest.size());
+    ASSERT_TRUE(producer->SendBatch(*stream, std::as_bytes(rest.first(taken))).ok());
+    rest = rest.subspan(taken);
   }
   ASSERT_TRUE(producer->Flush().ok());
   EXPECT_EQ(producer->accepted(), more.size());
