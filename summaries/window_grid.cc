@@ -6,6 +6,7 @@
 #include "summaries/cell_walk.h"
 #include "summaries/digest_rule.h"
 #include "summaries/key_range.h"
+#include "summaries/key_sample.h"
 
 namespace tidemark {
 namespace {
@@ -133,17 +134,6 @@ std::size_t WindowGrid<Key>::SampleSize(std::size_t keys, std::uint64_t stride) 
   return std::max(std::min(std::clamp(size, kRunSample, kMaxSample), keys / 16), kGlance);
 }
 
-/// Keys from all over the window, not at even distances: values that take turns have a period.
-template <class Key>
-void WindowGrid<Key>::TakeSample(std::span<const Key> keys, std::size_t size) {
-  const std::size_t part = keys.size() / size;
-  sample_.resize(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::uint64_t mixed = (i + 1) * 0x9E37'79B9'7F4A'7C15;
-    sample_[i] = keys[i * part + static_cast<std::size_t>(((mixed >> 32) * part) >> 32)];
-  }
-}
-
 template <class Key>
 typename WindowGrid<Key>::Glance WindowGrid<Key>::LookAt(std::span<const Key> keys,
                                                          std::uint64_t stride) {
@@ -152,12 +142,12 @@ typename WindowGrid<Key>::Glance WindowGrid<Key>::LookAt(std::span<const Key> ke
       stride < tuning_.least_stride) {
     return kSort;
   }
-  TakeSample(keys, kGlance);
+  internal::TakeSample(keys, kGlance, sample_);
   if (std::all_of(sample_.begin(), sample_.end(), [&](Key key) { return key == sample_[0]; })) {
     return kSort;
   }
   const auto runs_in = [&](std::size_t size) {
-    TakeSample(keys, size);
+    internal::TakeSample(keys, size, sample_);
     sort_(sample_);
     return internal::EstimateRuns<Key>(keys.size(), stride, sample_, tuning_.sort_cost);
   };
@@ -188,7 +178,8 @@ void WindowGrid<Key>::AddPlanned(const GridTask<Key>& task, std::span<Key> keys,
   Layer& layer = layers_[depth];
   auto& plan = layer.plan;
   plan.left = 0;
-  TakeSample(keys, SampleSize(keys.size(), builder.reach()));
+  internal::TakeSample(std::span<const Key>(keys), SampleSize(keys.size(), builder.reach()),
+                       sample_);
   if (runs > kManyRuns || !internal::PlanEven<Key>(task, sample_, plan)) {
     if (keys.size() < tuning_.least_planned) return AddBySort(keys, task.level, builder);
     sort_(sample_);

@@ -129,7 +129,6 @@ class WindowGrid {
   /// Whether what was done for a window costs less than sorting it.
   bool Paid(const Glance& glance, std::size_t keys) const;
   Glance LookAt(std::span<const Key> keys, std::uint64_t stride);
-  void TakeSample(std::span<const Key> keys, std::size_t size);
   std::size_t SampleSize(std::size_t keys, std::uint64_t stride) const;
 
   // Each gives the leaves of all cells of `level` that these keys are in to the builder. REQUIRES:
