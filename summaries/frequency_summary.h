@@ -22,6 +22,8 @@
 // entries and small windows are the dear case: in windows of 2^12 at epsilon = 0.01 % the summary
 // takes four to six times as long as the sort.
 //
+// Windows that are not sorted: item_counter.h, the same bytes.
+//
 // Deterministic bytes: the serialized form is a function of the sequence of windows added.
 #ifndef TIDEMARK_SUMMARIES_FREQUENCY_SUMMARY_H_
 #define TIDEMARK_SUMMARIES_FREQUENCY_SUMMARY_H_
