@@ -2,8 +2,8 @@
 //
 // A peer is fed as a stream of the daemon is: values become keys in an open window of 2^18, and a
 // full window is sorted by the `cpu` sorter, chosen by measurement when the first peer is made, or
-// counted into a digest, and taken in by the summary; sliding windows take blocks of the size that
-// they ask for. Answers cover the open window too. NaN are left out.
+// counted, and taken in by the summary; sliding windows take blocks of the size that they ask for.
+// Answers cover the open window too. NaN are left out.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include "summaries/compact_quantiles.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/frequency_view.h"
+#include "summaries/item_counter.h"
 #include "summaries/key_codec.h"
 #include "summaries/quantile_export.h"
 #include "summaries/quantile_summary.h"
@@ -210,6 +211,28 @@ class FrequencyPeer : public WindowedPeer<Key, Key, Summary> {
   }
 };
 
+/// Items counted where that pays, without sorting their windows.
+template <class Key, class Summary>
+class CountedFrequencyPeer : public FrequencyPeer<Key, Summary> {
+  using Base = FrequencyPeer<Key, Summary>;
+
+ public:
+  using Base::Base;
+  std::size_t WindowBytes() const override { return Base::WindowBytes() + counter_.bytes(); }
+  std::unique_ptr<Peer> Clone() const override {
+    return std::make_unique<CountedFrequencyPeer>(*this);
+  }
+
+ protected:
+  void TakeWindow(std::span<Key> window) override {
+    counter_.AddWindow(window, this->summary_, memory_);
+  }
+
+ private:
+  ItemCounter<Key> counter_{SortWindow<Key>};
+  GridMemory memory_;
+};
+
 /// Quantiles of the last so many values. A full block stays as it came, and is sorted beside.
 class SlidingPeer : public Peer {
   using Key = std::uint32_t;
@@ -308,6 +331,9 @@ template <int kMillionths>
 constexpr auto kHistogram = Make<QuantilePeer<Histogram>, Histogram, kMillionths>;
 template <class Key, int kMillionths>
 constexpr auto kFrequency =
+    Make<CountedFrequencyPeer<Key, FrequencySummary<Key>>, FrequencySummary<Key>, kMillionths>;
+template <class Key, int kMillionths>
+constexpr auto kSortedFrequency =
     Make<FrequencyPeer<Key, FrequencySummary<Key>>, FrequencySummary<Key>, kMillionths>;
 
 constexpr const char* kProven = "proven";
@@ -337,6 +363,10 @@ std::span<const Variant> Variants() {
        kFrequency<std::uint64_t, 100>},
       {"lossy counting 0.1 %, u64", "frequency", "u64", 1e-3, kProven,
        kFrequency<std::uint64_t, 1000>},
+      {"lossy counting 0.01 %, sorted, u32", "frequency", "u32", 1e-4, kProven,
+       kSortedFrequency<std::uint32_t, 100>},
+      {"lossy counting 0.01 %, sorted, u64", "frequency", "u64", 1e-4, kProven,
+       kSortedFrequency<std::uint64_t, 100>},
   };
   return kVariants;
 }
