@@ -31,10 +31,10 @@
 //   1,000 distinct        612, 1.8                  395, 2.0       425, 1.7         501, 2.0
 // Of 8 kinds of windows, few distinct keys and all equal ones among them, none below 0.99.
 // Not guaranteed: a bound on time where light keys are made to share slots, or where what is heavy
-// hides from the sample. Such a window cost up to twice its sort (32 bits; 1.5 times in 64 bits);
-// in a stream of them it is one in 16. Not counted at all: windows of less than 2^12 keys, and a
-// LeastCount below 16 in windows of 2^18 keys, or 26 in 2^19, as then slots of light keys fill up
-// to it by chance.
+// hides from the sample. Where 87 % of the keys were left to sort, a window cost twice its sort
+// in 32 bits and 1.5 times in 64; in a stream of such windows that is one in 16. Not counted at
+// all: windows of less than 2^12 keys, and a LeastCount below 16 in windows of 2^18 keys, or 26 in
+// 2^19, as then slots of light keys fill up to it by chance.
 //
 // Source: none; the papers sort. Counting heavy keys apart is done in joins and group-bys; that few
 // keys of a light slot can be frequent is the step of Park, Chen and Yu (SIGMOD 1995) for frequent
