@@ -303,9 +303,9 @@ TEST_F(Queries, Answers) {
   EXPECT_EQ(counts.items[1].count_high, 0u);
 }
 
-TEST_F(Queries, ScopeIsRefusedUntilThereAreSlidingWindows) {
+TEST_F(Queries, ScopeIsRefusedWithoutSlidingWindows) {
   for (const Scope& scope : {Scope{10, 0us}, Scope{0, 1s}}) {
-    EXPECT_EQ(Caught([&] { client_.Quantiles("s", {0.5}, scope); }).code(), Code::kUnimplemented);
+    EXPECT_EQ(Caught([&] { client_.Quantiles("s", {0.5}, scope); }).code(), Code::kFailedPrecondition);
   }
 }
 
