@@ -76,7 +76,12 @@ void AddLeaves(const CellRange<Key>& range, DigestBuilder<Key>& builder, Undivid
                   [&](const CellRange<Key>& cell, std::size_t) { add(cell, Sum(cell.cells)); });
     return;
   }
-  for (const auto& cell : range.cells) add({{&cell, 1}, 0, 0, range.level}, cell);
+  for (auto cells = range.cells;;) {
+    cells = cells.subspan(builder.AddLights(cells));
+    if (cells.empty()) return;
+    add({cells.first(1), 0, 0, range.level}, cells.front());
+    cells = cells.subspan(1);
+  }
 }
 
 /// Sets wanted[i] to 1 for the counted cells in cells that AddLeaves calls undivided(), and returns

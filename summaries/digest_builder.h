@@ -4,6 +4,7 @@
 #define TIDEMARK_SUMMARIES_DIGEST_BUILDER_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -42,6 +43,40 @@ class DigestBuilder {
     if (border > at_ + reach_) Emit(border_key_, border_);
     border_ = border;
     border_key_ = key;
+  }
+
+  /// The next leaves are `cells`, one each unless it is empty, up to the first heavy one. Returns
+  /// how many cells there are before that. Without branches: one light cell in four or five ends an
+  /// entry, and to guess which costs more than the rest.
+  template <class Cell>
+  std::size_t AddLights(std::span<const Cell> cells) {
+    constexpr std::size_t kChunk = 128;
+    std::array<Key, kChunk> keys;
+    std::array<std::uint32_t, kChunk> positions;
+    std::size_t next = 0;
+    while (next < cells.size() && cells[next].count <= reach_) {
+      const std::size_t end = std::min(cells.size(), next + kChunk);
+      std::size_t border = border_, limit = at_ + reach_, entries = 0;
+      Key key = border_key_;
+      for (; next < end && cells[next].count <= reach_; ++next) {
+        const Cell cell = cells[next];
+        const std::size_t sum = border + cell.count;
+        keys[entries] = key;
+        positions[entries] = static_cast<std::uint32_t>(border);
+        const bool ends = sum > limit;
+        entries += ends ? 1 : 0;
+        limit = ends ? border + reach_ : limit;
+        border = sum;
+        key = cell.count > 0 ? cell.max : key;
+      }
+      digest_.keys.insert(digest_.keys.end(), keys.data(), keys.data() + entries);
+      digest_.positions.insert(digest_.positions.end(), positions.data(),
+                               positions.data() + entries);
+      at_ = limit - reach_;
+      border_ = border;
+      border_key_ = key;
+    }
+    return next;
   }
 
   /// The next leaf is a run that ends at `border`.
