@@ -76,11 +76,11 @@ void AddLeaves(const CellRange<Key>& range, DigestBuilder<Key>& builder, Undivid
                   [&](const CellRange<Key>& cell, std::size_t) { add(cell, Sum(cell.cells)); });
     return;
   }
-  for (auto cells = range.cells;;) {
-    cells = cells.subspan(builder.AddLights(cells));
+  constexpr std::size_t kMany = 64;  // of fewer it costs more than it saves
+  for (auto cells = range.cells; !cells.empty(); cells = cells.subspan(1)) {
+    if (cells.size() >= kMany) cells = cells.subspan(builder.AddLights(cells));
     if (cells.empty()) return;
     add({cells.first(1), 0, 0, range.level}, cells.front());
-    cells = cells.subspan(1);
   }
 }
 

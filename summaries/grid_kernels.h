@@ -19,6 +19,14 @@ struct GridCell {
   std::uint32_t count;
 };
 
+/// Keys in cells that hold more than `stride`.
+template <class Key>
+std::size_t HeavyKeys(std::span<const GridCell<Key>> cells, std::uint64_t stride) {
+  std::size_t keys = 0;
+  for (const auto& cell : cells) keys += cell.count > stride ? cell.count : 0;
+  return keys;
+}
+
 /// Cells of one level: a key's is key >> level, counted from `base`.
 template <class Key>
 struct EvenCells {

@@ -1,6 +1,7 @@
 #include "summaries/grid_vectors.h"
 
 #include <array>
+#include <numeric>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TIDEMARK_HAS_X86_TARGETS 1
@@ -145,6 +146,25 @@ TIDEMARK_AVX512 void IndexAll(const Key* keys, Cells cells, std::uint32_t* indic
   Index(keys, cells, indices);
 }
 
+template <class Key>
+TIDEMARK_AVX512 std::size_t SumHeavy(std::span<const GridCell<Key>> cells, std::uint64_t stride) {
+  // Of the 32-bit lanes of a register those that are counts; other lanes stay 0.
+  constexpr __mmask16 kCounts = sizeof(Key) == 4 ? 0xAAAA : 0x4444;
+  constexpr std::size_t kCells = sizeof(__m512i) / sizeof(GridCell<Key>);
+  const __m512i most = _mm512_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(stride)));
+  __m512i sums = _mm512_setzero_si512();
+  std::size_t at = 0;
+  for (; at + kCells <= cells.size(); at += kCells) {
+    const __m512i some = _mm512_loadu_si512(cells.data() + at);
+    const __mmask16 heavy = _mm512_mask_cmpgt_epu32_mask(kCounts, some, most);
+    sums = _mm512_mask_add_epi32(sums, heavy, sums, some);
+  }
+  std::array<std::uint32_t, kLanes> lanes;
+  _mm512_storeu_si512(lanes.data(), sums);
+  return std::accumulate(lanes.begin(), lanes.end(), std::size_t{0}) +
+         HeavyKeys(cells.subspan(at), stride);
+}
+
 #undef TIDEMARK_AVX512
 
 }  // namespace
@@ -166,6 +186,11 @@ void IndexAll(const Key* keys, Cells cells, std::uint32_t* indices) {
   for (std::size_t i = 0; i < kIndexed; ++i) {
     indices[i] = static_cast<std::uint32_t>(cells(keys[i]));
   }
+}
+
+template <class Key>
+std::size_t SumHeavy(std::span<const GridCell<Key>> cells, std::uint64_t stride) {
+  return HeavyKeys(cells, stride);
 }
 
 template <class Key, class Cells>
@@ -198,7 +223,13 @@ std::size_t CountInVectors(std::span<const Key> keys, BlockCells<Key> cells,
   return Count(keys, cells, counts);
 }
 
+template <class Key>
+std::size_t HeavyInVectors(std::span<const GridCell<Key>> cells, std::uint64_t stride) {
+  return SumHeavy(cells, stride);
+}
+
 #define TIDEMARK_INSTANTIATE(Key)                                                            \
+  template std::size_t HeavyInVectors(std::span<const GridCell<Key>>, std::uint64_t);        \
   template void IndexKeys(const Key*, EvenCells<Key>, std::uint32_t*);                       \
   template void IndexKeys(const Key*, BlockCells<Key>, std::uint32_t*);                      \
   template std::size_t CountInVectors(std::span<const Key>, EvenCells<Key>, GridCell<Key>*); \

@@ -36,6 +36,10 @@ std::size_t CountInVectors(std::span<const Key> keys, EvenCells<Key> cells, Grid
 template <class Key>
 std::size_t CountInVectors(std::span<const Key> keys, BlockCells<Key> cells, GridCell<Key>* counts);
 
+/// HeavyKeys() of cells. REQUIRES: stride < 2^32.
+template <class Key>
+std::size_t HeavyInVectors(std::span<const GridCell<Key>> cells, std::uint64_t stride);
+
 }  // namespace tidemark::internal
 
 #endif  // TIDEMARK_SUMMARIES_GRID_VECTORS_H_

@@ -18,7 +18,8 @@ std::uint64_t TailShare(int depth) {
   return kOne - left;
 }
 
-constexpr std::uint64_t kDigestsShare = 6;  // one part in so many of the share at depth 0
+/// A digest's share is one part in so many of that at depth 0. `error`: eps * count of its window.
+constexpr std::uint64_t DigestsPart(std::uint64_t error) { return error < 1000 ? 8 : 6; }
 
 }  // namespace
 
@@ -47,7 +48,7 @@ GapLimit RankRule::Limit(std::uint64_t count, int depth) const {
 }
 
 GapLimit RankRule::DigestLimit(std::uint64_t count) const {
-  return {Fraction(0) / kDigestsShare, count, tail()};
+  return {Fraction(0) / DigestsPart(FloorFraction(epsilon_, count)), count, tail()};
 }
 
 std::size_t RankRule::EntryLimit(std::uint64_t count, int depth) const {

@@ -247,8 +247,9 @@ bool WindowGrid<Key>::CountAll(std::span<const Key> keys, Cells cells, std::uint
   }
   const std::size_t first = keys.size() / 8 * kWatchEighths;
   count(keys.first(first));
-  std::size_t piled = 0;
-  for (const Cell& cell : layer.cells) piled += cell.count > stride ? cell.count : 0;
+  const std::span<const Cell> counted(layer.cells);
+  const std::size_t piled = tuning_.vectors ? internal::HeavyInVectors(counted, stride)
+                                            : internal::HeavyKeys(counted, stride);
   const double expected = layer.plan.left * static_cast<double>(first);
   if (static_cast<double>(piled) > expected + kPiledUp * static_cast<double>(first)) return false;
   count(keys.subspan(first));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "tests/summaries/cases.h"
@@ -54,6 +55,11 @@ class GridVectorsTest : public ::testing::Test {
     for (std::size_t i = 0; i < most; ++i) {
       ASSERT_EQ(counts[i].count, expected[i].count) << "cell " << i;
       ASSERT_EQ(counts[i].max, expected[i].max) << "cell " << i;
+    }
+    for (const std::uint64_t stride : {std::uint64_t{0}, std::uint64_t{3}, keys.size() / most}) {
+      const std::span<const GridCell<Key>> some =
+          std::span(counts).first(std::min<std::size_t>(most, this->Below(5000)));
+      ASSERT_EQ(HeavyInVectors(some, stride), HeavyKeys(some, stride)) << stride;
     }
   }
 

@@ -47,7 +47,10 @@ TEST(RankRule, SharesGrowForEverAndStayBelowEpsilon) {
   for (const double epsilon : kEpsilons) {
     const RankRule rule(epsilon, TailEnd::kUpper);
     std::uint64_t before = rule.DigestLimit(1).fraction;
-    EXPECT_LE(6 * before, rule.Limit(1, 0).fraction);
+    EXPECT_LE(8 * before, rule.Limit(1, 0).fraction);
+    const auto large = static_cast<std::uint64_t>(2000 / epsilon);
+    EXPECT_LE(6 * rule.DigestLimit(large).fraction, rule.Limit(large, 0).fraction);
+    EXPECT_GT(7 * rule.DigestLimit(large).fraction, rule.Limit(large, 0).fraction);
     for (int depth = 0; depth < 256; ++depth) {
       const std::uint64_t fraction = rule.Limit(1, depth).fraction;
       ASSERT_GE(fraction, before);
