@@ -103,6 +103,94 @@ std::size_t MarkUndivided(const CellRange<Key>& range, std::uint64_t stride, std
   return marked;
 }
 
+/// Blocks that lie next to one another, in the cells of a level.
+template <class Key>
+struct BlockRange {
+  std::span<const GridBlock> blocks;
+  std::span<const GridCell<Key>> cells;  ///< of all blocks, by their indices
+  std::size_t skip;                      ///< CellRange::skip, of the first block
+  int level;
+};
+
+/// Calls whole(cells) for each block that is one cell of the level or several, and joined(blocks)
+/// for those that are one cell of it together. The bits of cells are below 0 where they are larger
+/// than those of the level.
+template <class Key, class Whole, class Joined>
+void ForEachBlock(const BlockRange<Key>& range, Whole whole, Joined joined) {
+  const auto blocks = range.blocks;
+  for (std::size_t begin = 0, end = 0; begin < blocks.size(); begin = end) {
+    const GridBlock& block = blocks[begin];
+    const auto cell_of = [&](const GridBlock& any) {
+      return any.number >> (range.level - any.block_level);
+    };
+    for (end = begin + 1; block.block_level < range.level && end < blocks.size() &&
+                          blocks[end].block_level < range.level &&
+                          cell_of(blocks[end]) == cell_of(block);) {
+      ++end;
+    }
+    if (block.block_level < range.level) {
+      joined(BlockRange<Key>{blocks.subspan(begin, end - begin), range.cells, 0, range.level});
+    } else {
+      whole(CellRange<Key>{range.cells.subspan(block.first, block.cells), range.level - block.level,
+                           begin == 0 ? range.skip : 0, range.level},
+            block);
+    }
+  }
+}
+
+/// What is counted in blocks.
+template <class Key>
+GridCell<Key> Sum(const BlockRange<Key>& range) {
+  const GridBlock &first = range.blocks.front(), &last = range.blocks.back();
+  return Sum(range.cells.subspan(first.first, last.first + last.cells - first.first));
+}
+
+/// The same for all cells that blocks are in.
+template <class Key, class Undivided>
+void AddLeaves(const BlockRange<Key>& range, DigestBuilder<Key>& builder, Undivided& undivided) {
+  ForEachBlock(
+      range,
+      [&](const CellRange<Key>& cells, const GridBlock&) {
+        if (cells.bits >= 0) return AddLeaves(cells, builder, undivided);
+        const std::size_t count = Sum(cells.cells).count;
+        if (count > 0) undivided(count, range.level);
+      },
+      [&](BlockRange<Key> cell) {
+        const GridCell<Key> sum = Sum(cell);
+        if (sum.count == 0) return;
+        if (sum.count <= builder.reach()) {
+          return builder.AddLight(builder.border() + sum.count, sum.max);
+        }
+        cell.level = RefinedLevel(cell.level, sum.count, builder.reach());
+        AddLeaves(cell, builder, undivided);
+      });
+}
+
+/// The same for all cells that blocks are in. `wanted`: of the cell of index 0.
+template <class Key>
+std::size_t MarkUndivided(const BlockRange<Key>& range, std::uint64_t stride,
+                          std::uint8_t* wanted) {
+  std::size_t marked = 0;
+  ForEachBlock(
+      range,
+      [&](const CellRange<Key>& cells, const GridBlock& block) {
+        std::uint8_t* const first = wanted + block.first;
+        if (cells.bits >= 0) {
+          marked += MarkUndivided(cells, stride, first);
+        } else {
+          std::fill_n(first, block.cells, std::uint8_t{1});
+          marked += Sum(cells.cells).count;
+        }
+      },
+      [&](BlockRange<Key> cell) {
+        const std::size_t count = Sum(cell).count;
+        if (count <= stride) return;
+        cell.level = RefinedLevel(cell.level, count, stride);
+        marked += MarkUndivided(cell, stride, wanted);
+      });
+  return marked;
+}
+
 }  // namespace tidemark::internal
 
 #endif  // TIDEMARK_SUMMARIES_CELL_WALK_H_

@@ -94,12 +94,24 @@ void CountKeys(std::span<const Key> keys, BlockCells<Key> cells, bool clustered,
 }
 
 template <class Key>
+void CountKeys(std::span<const Key> keys, LogCells<Key> cells, bool clustered,
+               GridCell<Key>* counts) {
+  Count(keys, cells, clustered, counts);
+}
+
+template <class Key>
 void CopyWanted(std::span<const Key> keys, EvenCells<Key> cells, const std::uint8_t* wanted,
                 Key* out) {
   Copy(keys, cells, wanted, out);
 }
 template <class Key>
 void CopyWanted(std::span<const Key> keys, BlockCells<Key> cells, const std::uint8_t* wanted,
+                Key* out) {
+  Copy(keys, cells, wanted, out);
+}
+
+template <class Key>
+void CopyWanted(std::span<const Key> keys, LogCells<Key> cells, const std::uint8_t* wanted,
                 Key* out) {
   Copy(keys, cells, wanted, out);
 }
@@ -125,6 +137,14 @@ template void CountKeys(std::span<const std::uint32_t>, BlockCells<std::uint32_t
                         GridCell<std::uint32_t>*);
 template void CountKeys(std::span<const std::uint64_t>, BlockCells<std::uint64_t>, bool,
                         GridCell<std::uint64_t>*);
+template void CountKeys(std::span<const std::uint32_t>, LogCells<std::uint32_t>, bool,
+                        GridCell<std::uint32_t>*);
+template void CountKeys(std::span<const std::uint64_t>, LogCells<std::uint64_t>, bool,
+                        GridCell<std::uint64_t>*);
+template void CopyWanted(std::span<const std::uint32_t>, LogCells<std::uint32_t>,
+                         const std::uint8_t*, std::uint32_t*);
+template void CopyWanted(std::span<const std::uint64_t>, LogCells<std::uint64_t>,
+                         const std::uint8_t*, std::uint64_t*);
 template void CopyWanted(std::span<const std::uint32_t>, EvenCells<std::uint32_t>,
                          const std::uint8_t*, std::uint32_t*);
 template void CopyWanted(std::span<const std::uint64_t>, EvenCells<std::uint64_t>,

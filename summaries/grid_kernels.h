@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_SUMMARIES_GRID_KERNELS_H_
 #define TIDEMARK_SUMMARIES_GRID_KERNELS_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,15 @@ template <class Key>
 struct GridCell {
   Key max;
   std::uint32_t count;
+};
+
+/// Cells of one level, one after the other, that make up one cell of another: the block.
+struct GridBlock {
+  std::uint32_t first;  ///< index of the first
+  std::uint32_t cells;
+  int level;
+  int block_level = 0;       ///< of the block,
+  std::uint64_t number = 0;  ///< and which one of that level it is: its least key >> block_level
 };
 
 /// Keys in cells that hold more than `stride`.
@@ -72,6 +82,37 @@ struct BlockCells {
   }
 };
 
+/// Blocks that grow with the distance from `base`, as binary orders of magnitude do: for keys that
+/// crowd at the low end of their range. Each of cells of a level of its own.
+template <class Key>
+struct LogCells {
+  int level;  ///< of the block in which the middle key lies
+  Key base;   ///< a multiple of every block's size
+  const std::uint32_t* shapes;
+  bool vectors;  ///< grid_vectors.h is to be used
+
+  /// Blocks of one order of magnitude, [2^e, 2^(e+1)) above the base; what lies below the first one
+  /// belongs to it.
+  static constexpr int kParts = sizeof(Key) == 4 ? 2 : 1;
+  static_assert(kParts * 8 * sizeof(Key) == kFewBlocks);
+
+  /// Of the block in which keys so far above the base lie.
+  static constexpr std::size_t BlockOf(Key distance) {
+    const Key at = distance > 1 ? distance : 1;
+    const int order = static_cast<int>(std::bit_width(at)) - 1;
+    if constexpr (kParts == 1) return static_cast<std::size_t>(order);
+    return static_cast<std::size_t>(order == 0 ? 0 : 2 * order + ((at >> (order - 1)) & 1));
+  }
+
+  std::size_t operator()(Key key) const {
+    constexpr std::uint32_t kShiftMask = 8 * sizeof(Key) - 1;
+    const std::uint32_t shape = shapes[BlockOf(static_cast<Key>(key - base))];
+    return (static_cast<std::uint32_t>(key >> (shape & kShiftMask)) +
+            (shape >> BlockShape::kLevelBits)) &
+           BlockShape::kIndexMask;
+  }
+};
+
 /// Keys are read from so many places in turn, so that neighbours of sorted keys, which fall into
 /// one cell, do not wait for one another's stores; an odd number, as cells that are a multiple of
 /// 4096 bytes apart wait for one another, too.
@@ -85,6 +126,9 @@ void CountKeys(std::span<const Key> keys, EvenCells<Key> cells, bool clustered,
 template <class Key>
 void CountKeys(std::span<const Key> keys, BlockCells<Key> cells, bool clustered,
                GridCell<Key>* counts);
+template <class Key>
+void CountKeys(std::span<const Key> keys, LogCells<Key> cells, bool clustered,
+               GridCell<Key>* counts);
 
 /// Copies the keys of wanted cells (wanted[index] is 1, else 0) to `out`, in order. Writes one
 /// place behind the last of them.
@@ -93,6 +137,9 @@ void CopyWanted(std::span<const Key> keys, EvenCells<Key> cells, const std::uint
                 Key* out);
 template <class Key>
 void CopyWanted(std::span<const Key> keys, BlockCells<Key> cells, const std::uint8_t* wanted,
+                Key* out);
+template <class Key>
+void CopyWanted(std::span<const Key> keys, LogCells<Key> cells, const std::uint8_t* wanted,
                 Key* out);
 
 /// Permutes keys so that those from `low` to `high` come first. Returns how many they are.

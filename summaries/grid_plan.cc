@@ -1,6 +1,7 @@
 #include "summaries/grid_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "summaries/digest_rule.h"
@@ -13,6 +14,7 @@ constexpr double kFewLeft = 0.01;  // share of a sample that may be chance
 constexpr double kClearly = 0.9;   // of the best cost so far: what is worth another way
 
 constexpr double kMargin = 1.3;        // for what a sample may miss of how dense a block is
+constexpr double kSomewhat = 1.05;     // for what it may miss of all keys in a block, or several
 constexpr double kNearlyHeavy = 0.95;  // of the stride: about half of such cells are heavy
 
 constexpr double kMaxGridCells =
@@ -76,7 +78,8 @@ void SetEven(const GridTask<Key>& task, int level, double left, GridPlan<Key>& p
   plan.way = GridWay::kEven;
   plan.left = left;
   plan.cells = static_cast<std::size_t>(CellsOf(task, level));
-  plan.blocks.assign(1, {0, static_cast<std::uint32_t>(plan.cells), level});
+  constexpr int kAll = 8 * sizeof(Key);
+  plan.blocks.assign(1, {0, static_cast<std::uint32_t>(plan.cells), level, kAll, 0});
 }
 
 template <class Key>
@@ -110,16 +113,21 @@ class Planner {
       const auto few = [&](double cells, double left) {
         return Cost(kFewBlocksCost, cells, left, kCopyFewBlocksCost);
       };
-      if (best > few(0, 0) && FindBlocks(kFewBlocks, kMaxFewBits, 0)) {
-        const double left = std::max(stuck_share_, sort_.run_share);
-        if (is_better(few(static_cast<double>(cells_), left))) SetBlocks(left, true, plan);
+      if (best > few(0, 0) && FindBlocks(CutEvenly(kFewBlocks), kMaxFewBits, 0)) {
+        if (is_better(few(static_cast<double>(cells_), stuck_share_))) SetBlocks(true, plan);
+      }
+      const auto logs = [&](double cells, double left) {
+        return Cost(kLogBlocksCost, cells, left, kCopyFewBlocksCost);
+      };
+      if (best > logs(0, 0) && FindBlocks(CutByMagnitude(), kMaxFewBits, 0)) {
+        if (is_better(logs(static_cast<double>(cells_), stuck_share_))) SetLogBlocks(plan);
       }
     }
     if (best > Cost(kBlocksCost, 0, LeastStuck(), kCopyBlocksCost) &&
-        FindBlocks(MostBlocks(), kMaxBlockBits, kNear)) {
-      const double left = std::max(stuck_share_, sort_.run_share);
-      if (is_better(Cost(kBlocksCost, static_cast<double>(cells_), left, kCopyBlocksCost))) {
-        SetBlocks(left, false, plan);
+        FindBlocks(CutEvenly(MostBlocks()), kMaxBlockBits, kNear)) {
+      const auto cells = static_cast<double>(cells_);
+      if (is_better(Cost(kBlocksCost, cells, stuck_share_, kCopyBlocksCost))) {
+        SetBlocks(false, plan);
       }
     }
     const double split = SplitCost();
@@ -134,9 +142,9 @@ class Planner {
   /// For each key. `left`: share of keys that are left to be copied and sorted.
   double Cost(double count, double cells, double left, double copy) const {
     double cost = count + kCellCost * cells / static_cast<double>(task_.count);
-    if (left + sort_.run_share <= kFewLeft) return cost;
-    return cost + copy + sort_.run_share * sort_.runs +
-           std::max(0.0, left - sort_.run_share) * sort_cost_;
+    if (left <= kFewLeft) return cost;
+    const double runs = std::min(left, sort_.run_share);
+    return cost + copy + runs * sort_.runs + (left - runs) * sort_cost_;
   }
 
   /// Blocks within. A sample that shows less than two keys of each stride will miss heavy cells.
@@ -229,28 +237,63 @@ class Planner {
     return static_cast<double>(stuck) / static_cast<double>(sample_.size());
   }
 
-  /// Whether at most `most` blocks of up to 2^bits cells can be cut; and sets block_level_,
-  /// blocks_, cells_ and stuck_share_.
-  bool FindBlocks(double most, int bits, std::size_t near) {
-    block_level_ = BlockLevel(most);
-    least_ = std::max(0, block_level_ - bits);
+  /// A cell of some level that is to be divided.
+  struct Extent {
+    Key least;  // key in it
+    int level;
+  };
+  using Extents = std::vector<Extent>;
+
+  /// At most so many blocks of one level.
+  const Extents& CutEvenly(double most) {
+    const int level = BlockLevel(most);
+    extents_.clear();
+    for (Key number = task_.min >> level;; ++number) {
+      extents_.push_back({static_cast<Key>(number << level), level});
+      if (number == task_.max >> level) return extents_;
+    }
+  }
+
+  /// The blocks of LogCells, counted from the longest prefix that all keys have.
+  const Extents& CutByMagnitude() {
+    const Key base = MagnitudeBase();
+    extents_.clear();
+    for (Key distance = 0; distance <= static_cast<Key>(task_.max - base);) {
+      const int order = static_cast<int>(std::bit_width(distance));
+      const int level = distance == 0 ? 1 : std::max(0, order - LogCells<Key>::kParts);
+      const auto last = static_cast<Key>(distance + ((Key{1} << level) - 1));
+      const auto least = static_cast<Key>(base + distance);
+      if (static_cast<Key>(base + last) >= task_.min) extents_.push_back({least, level});
+      if (last == static_cast<Key>(~Key{0})) break;
+      distance = static_cast<Key>(last + 1);
+    }
+    return extents_;
+  }
+  Key MagnitudeBase() const {
+    const int differ = static_cast<int>(std::bit_width(static_cast<Key>(task_.min ^ task_.max)));
+    if (differ == 8 * sizeof(Key)) return 0;
+    return static_cast<Key>(task_.min >> differ << differ);
+  }
+
+  /// Whether blocks of these extents can be cut into up to 2^bits cells each; and sets blocks_,
+  /// cells_ and stuck_share_.
+  bool FindBlocks(const Extents& extents, int bits, std::size_t near) {
     starts_.clear();
     blocks_.clear();
     cells_ = 0;
-    const auto count = static_cast<std::size_t>(CellsOf(task_, block_level_));
     std::size_t at = 0;
-    for (std::size_t block = 0; block < count; ++block) {
+    for (const auto& [least, level] : extents) {
       starts_.push_back(at);
-      const auto number = static_cast<Key>((task_.min >> block_level_) + block);
-      while (at < sample_.size() && sample_[at] >> block_level_ == number) ++at;
+      while (at < sample_.size() && sample_[at] >> level == least >> level) ++at;
     }
     starts_.push_back(at);
     std::size_t stuck = 0;
-    for (std::size_t block = 0; block < count; ++block) {
-      const int level = LevelWithin(block, near, stuck);
-      const std::size_t cells = std::size_t{1} << (block_level_ - level);
-      blocks_.push_back(
-          {static_cast<std::uint32_t>(cells_), static_cast<std::uint32_t>(cells), level});
+    for (std::size_t block = 0; block < extents.size(); ++block) {
+      const auto& [least, block_level] = extents[block];
+      const int level = LevelWithin(block, std::max(0, block_level - bits), near, stuck);
+      const std::size_t cells = std::size_t{1} << (block_level - level);
+      blocks_.push_back({static_cast<std::uint32_t>(cells_), static_cast<std::uint32_t>(cells),
+                         level, block_level, least >> block_level});
       cells_ += cells;
       if (static_cast<double>(cells_) > kMaxGridCells) return false;
     }
@@ -258,31 +301,53 @@ class Planner {
     return true;
   }
 
+  /// The level of the cells that a block is divided into, or the block's if it is within a cell
+  /// that is not divided so far: cells above it are divided as the sample says.
+  int TopLevel(const Extent& block) const {
+    int level = task_.level;
+    while (level > block.level) {
+      const auto cell = static_cast<Key>(block.least >> level);
+      const auto [from, to] =
+          std::equal_range(sample_.begin(), sample_.end(), static_cast<Key>(cell << level),
+                           [level](Key a, Key b) { return a >> level < b >> level; });
+      const double keys = static_cast<double>(to - from) * scale_;
+      if (keys <= kNearlyHeavy * stride_) return block.level;
+      level = RefinedLevel(level, HeavyKeys(kSomewhat * keys), task_.stride);
+    }
+    return level;
+  }
+
   /// The level of a block's cells. How dense it is where its keys are spread evenly is told from
   /// all of its sample, with its neighbours' if that is little.
-  int LevelWithin(std::size_t block, std::size_t near, std::size_t& stuck) const {
+  int LevelWithin(std::size_t block, int least, std::size_t near, std::size_t& stuck) const {
     const std::size_t from = block < near ? 0 : block - near;
     const std::size_t to = std::min(starts_.size() - 1, block + near + 1);
     const std::size_t begin = starts_[block], end = starts_[block + 1];
+    const int block_level = extents_[block].level, top = TopLevel(extents_[block]);
     const double about =
         static_cast<double>(starts_[to] - starts_[from]) / static_cast<double>(to - from);
     const double own = static_cast<double>(end - begin);
-    const double each =
-        std::max({near > 0 ? about : own + std::sqrt(own), own, Densest(begin, end)}) /
-        static_cast<double>(std::uint64_t{1} << (block_level_ - task_.level));
-    int needed = task_.level;
+    const double dense = Densest(begin, end, top, block_level);
+    const double each = std::max({near > 0 ? about : own + std::sqrt(own), own, dense}) /
+                        static_cast<double>(std::uint64_t{1} << (block_level - top));
+    int needed = top;
     const double keys = kMargin * each * scale_ * static_cast<double>(1 << task_.finer);
-    if (keys > 0.8 * stride_) needed = RefinedLevel(task_.level, HeavyKeys(keys), task_.stride);
-    needed = std::min(needed, NeededLevel(begin, end, task_.level, least_, each, stuck));
-    return std::max(needed, least_);
+    if (keys > 0.8 * stride_) needed = RefinedLevel(top, HeavyKeys(keys), task_.stride);
+    std::size_t runs = 0;
+    needed = std::min(needed, NeededLevel(begin, end, top, least, each, stuck, runs));
+    if (runs == 0) return std::max(needed, least);
+    // In cells of level 0 runs need not be copied.
+    if (least == 0 && Keys(0, runs) > 2 * std::ldexp(1, block_level)) return 0;
+    stuck += runs;
+    return std::max(needed, least);
   }
 
   /// How much of the sample a block would have if it were as dense everywhere as where it is
   /// densest beyond chance.
-  double Densest(std::size_t begin, std::size_t end) const {
+  double Densest(std::size_t begin, std::size_t end, int top, int block_level) const {
     double densest = 0;
-    for (int level = task_.level + 2; level < block_level_; level += 2) {
-      const auto parts = static_cast<double>(std::uint64_t{1} << (block_level_ - level));
+    for (int level = top + 2; level < block_level; level += 2) {
+      const auto parts = static_cast<double>(std::uint64_t{1} << (block_level - level));
       ForEachStretch(sample_, begin, end, level, [&](std::size_t from, std::size_t to) {
         densest = std::max(densest, Surely(to - from) * parts);
       });
@@ -298,9 +363,9 @@ class Planner {
 
   /// The level that cells must have for sample[begin, end), all in cells of `level`, in each of
   /// which `usual` would be if they were spread evenly. What no level down to `least` can part is
-  /// added to `stuck`.
+  /// added to `stuck`, or to `runs`.
   int NeededLevel(std::size_t begin, std::size_t end, int level, int least, double usual,
-                  std::size_t& stuck) const {
+                  std::size_t& stuck, std::size_t& runs) const {
     int needed = level;
     if (level == 0 || end - begin < kSure || Keys(begin, end) <= 1.9 * stride_) return needed;
     const double chance = static_cast<double>(kSure) + usual + 3 * std::sqrt(usual);
@@ -308,14 +373,14 @@ class Planner {
       if (to - from < kSure || Keys(from, to) <= 1.9 * stride_) return;
       int refined = RefinedLevel(level, HeavyKeys(Keys(from, to)), task_.stride);
       if (refined < least || sample_[from] == sample_[to - 1]) {
-        stuck += to - from;
+        (sample_[from] == sample_[to - 1] ? runs : stuck) += to - from;
         return;
       }
       const bool stands_out = static_cast<double>(to - from) > chance;
       if (!stands_out && task_.finer == 0 && Surely(to - from) <= usual) return;
       const double each = static_cast<double>(to - from) /
                           static_cast<double>(std::uint64_t{1} << (level - refined));
-      needed = std::min(needed, NeededLevel(from, to, refined, least, each, stuck));
+      needed = std::min(needed, NeededLevel(from, to, refined, least, each, stuck, runs));
       // A bit more where it stands out: there may be more keys than the sample shows.
       if (stands_out) refined = std::max(refined - 1, least);
       needed = std::min(needed, refined);
@@ -323,21 +388,35 @@ class Planner {
     return needed;
   }
 
-  void SetBlocks(double left, bool few, GridPlan<Key>& plan) {
-    plan.way = GridWay::kBlocks;
+  void SetBlocks(bool few, GridPlan<Key>& plan) {
+    plan.block_level = blocks_.front().block_level;
+    plan.block_base = static_cast<Key>(task_.min >> plan.block_level);
     plan.few_blocks = few;
-    plan.left = left;
-    plan.cells = cells_;
-    plan.block_level = block_level_;
-    plan.block_base = static_cast<Key>(task_.min >> block_level_);
-    plan.shapes.clear();
+    plan.log_blocks = false;
+    plan.shapes.assign(std::max(blocks_.size(), kFewBlocks), 0);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) plan.shapes[i] = ShapeOf(i);
+    TakeBlocks(plan);
+  }
+  void SetLogBlocks(GridPlan<Key>& plan) {
+    plan.block_base = MagnitudeBase();
+    plan.few_blocks = plan.log_blocks = true;
+    plan.shapes.assign(kFewBlocks, 0);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const auto least = static_cast<Key>(static_cast<Key>(plan.block_base + i) << block_level_);
-      const auto number = static_cast<std::uint32_t>(least >> blocks_[i].level);
-      plan.shapes.push_back(BlockShape::Make(blocks_[i].first, number, blocks_[i].level));
+      const auto distance = static_cast<Key>(extents_[i].least - plan.block_base);
+      plan.shapes[LogCells<Key>::BlockOf(distance)] = ShapeOf(i);
+      if (starts_[i] <= sample_.size() / 2) plan.block_level = extents_[i].level;
     }
-    plan.shapes.resize(std::max(plan.shapes.size(), kFewBlocks));
+    TakeBlocks(plan);
+  }
+  void TakeBlocks(GridPlan<Key>& plan) {
+    plan.way = GridWay::kBlocks;
+    plan.left = stuck_share_;
+    plan.cells = cells_;
     plan.blocks.swap(blocks_);
+  }
+  std::uint32_t ShapeOf(std::size_t block) const {
+    const auto number = static_cast<std::uint32_t>(extents_[block].least >> blocks_[block].level);
+    return BlockShape::Make(blocks_[block].first, number, blocks_[block].level);
   }
 
   /// Whether nearly all keys lie in an eighth of the cells, or less.
@@ -358,7 +437,7 @@ class Planner {
   const double stride_;
   const SortCosts sort_;
 
-  int block_level_ = 0, least_ = 0;  // of the blocks, and of the finest cells that they may have
+  Extents extents_;                  // of blocks
   std::vector<std::size_t> starts_;  // of each block in the sample, and its end
   std::vector<GridBlock> blocks_;
   std::size_t cells_ = 0;   // of all blocks
@@ -369,11 +448,17 @@ class Planner {
 
 template <class Key>
 RunEstimate EstimateRuns(std::size_t count, std::uint64_t stride, std::span<const Key> sample,
-                         double sort_cost) {
+                         double sort_cost, bool vectors) {
   const SortCosts sort = EstimateSort(count, stride, sample, sort_cost);
   if (sort.run_share == 0) return {0, sort.all, 0, false};
-  return {sort.run_share, sort.all, sort.runs,
-          kEvenCost + kCopyCost + sort.run_share * sort.runs > kClearly * sort.all};
+  // Runs of small numbers can have cells of their own (LogCells).
+  const auto low_end = std::partition_point(sample.begin(), sample.end(), [&](Key key) {
+    return static_cast<Key>(key - sample[0]) >> kMaxFewBits == 0;
+  });
+  const double low = vectors ? static_cast<double>(low_end - sample.begin()) : 0;
+  const double copied = std::max(0.0, sort.run_share - low / static_cast<double>(sample.size()));
+  const double least = kEvenCost + (copied > 0 ? kCopyCost + copied * sort.runs : 0);
+  return {sort.run_share, sort.all, sort.runs, least > kClearly * sort.all};
 }
 
 template <class Key>
@@ -420,9 +505,9 @@ void PlanGrid(const GridTask<Key>& task, std::span<const Key> sample, double sor
 }
 
 template RunEstimate EstimateRuns(std::size_t, std::uint64_t, std::span<const std::uint32_t>,
-                                  double);
+                                  double, bool);
 template RunEstimate EstimateRuns(std::size_t, std::uint64_t, std::span<const std::uint64_t>,
-                                  double);
+                                  double, bool);
 template bool PlanEven(const GridTask<std::uint32_t>&, std::span<const std::uint32_t>,
                        GridPlan<std::uint32_t>&);
 template bool PlanEven(const GridTask<std::uint64_t>&, std::span<const std::uint64_t>,

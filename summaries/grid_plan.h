@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "summaries/grid_kernels.h"
+
 namespace tidemark::internal {
 
 /// Keys that are to be divided into cells of a level (digest_rule.h).
@@ -30,13 +32,6 @@ enum class GridWay : std::uint8_t {
   kBlocks,  ///< count into cells of different levels
 };
 
-/// Cells of one level, one after the other.
-struct GridBlock {
-  std::uint32_t first;  ///< index of the first
-  std::uint32_t cells;
-  int level;
-};
-
 template <class Key>
 struct GridPlan {
   GridWay way = GridWay::kSort;
@@ -44,9 +39,10 @@ struct GridPlan {
   Key split_low = 0, split_high = 0;  ///< kSplit: least and greatest key of the few cells
   std::vector<GridBlock> blocks;      ///< kEven has one
   std::size_t cells = 0;              ///< of all blocks
-  int block_level = 0;                ///< kBlocks: as BlockCells has it (grid_kernels.h), also
-  Key block_base = 0;                 ///< the next three
+  int block_level = 0;                ///< kBlocks: as BlockCells or LogCells has it
+  Key block_base = 0;                 ///< (grid_kernels.h), also the next three
   bool few_blocks = false;            ///< so that grid_vectors.h can be used
+  bool log_blocks = false;            ///< blocks are those of LogCells
   std::vector<std::uint32_t> shapes;
   std::vector<std::uint16_t> counts;  ///< scratch
 };
@@ -55,6 +51,7 @@ struct GridPlan {
 inline constexpr double kEvenCost = 1;
 inline constexpr double kBlocksCost = 1.5;
 inline constexpr double kFewBlocksCost = 1.05;
+inline constexpr double kLogBlocksCost = 1.2;
 inline constexpr double kSplitCost = 0.8;
 inline constexpr double kCopyCost = 0.6;        // to look whether it lies in a cell to be copied
 inline constexpr double kCopyBlocksCost = 0.9;  // the same in cells of different levels
@@ -69,9 +66,10 @@ struct RunEstimate {
   bool sort_at_once;  ///< sorting everything costs less than what counting could save
 };
 /// Of `count` keys. `sort_cost`: of sorting a random key, counting one into even cells taken as 1.
+/// `vectors`: GridTask's.
 template <class Key>
 RunEstimate EstimateRuns(std::size_t count, std::uint64_t stride, std::span<const Key> sample,
-                         double sort_cost);
+                         double sort_cost, bool vectors);
 
 /// Plans cells of the task's level if by the sample (in any order) nearly no key lies in a heavy
 /// one, and sets plan.left to the share of those that do. Returns whether it planned. Quicker than
@@ -86,9 +84,9 @@ void PlanGrid(const GridTask<Key>& task, std::span<const Key> sample, double sor
               GridPlan<Key>& plan);
 
 extern template RunEstimate EstimateRuns(std::size_t, std::uint64_t, std::span<const std::uint32_t>,
-                                         double);
+                                         double, bool);
 extern template RunEstimate EstimateRuns(std::size_t, std::uint64_t, std::span<const std::uint64_t>,
-                                         double);
+                                         double, bool);
 extern template bool PlanEven(const GridTask<std::uint32_t>&, std::span<const std::uint32_t>,
                               GridPlan<std::uint32_t>&);
 extern template bool PlanEven(const GridTask<std::uint64_t>&, std::span<const std::uint64_t>,

@@ -21,7 +21,7 @@ namespace tidemark::internal {
 
 namespace {
 
-#define TIDEMARK_AVX512 [[gnu::target("avx512f,avx512vl")]]
+#define TIDEMARK_AVX512 [[gnu::target("avx512f,avx512vl,avx512cd")]]
 
 constexpr std::size_t kLanes = 16;
 static_assert(kFewBlocks == 4 * kLanes && kIndexed % kLanes == 0);
@@ -60,6 +60,16 @@ struct Keys<std::uint32_t> {
   }
   /// key >> its level, mod 2^32.
   TIDEMARK_AVX512 __m512i Shifted(__m512i levels) const { return _mm512_srlv_epi32(all, levels); }
+  /// LogCells::BlockOf(key - base): exponent and first digit of the distance as a number that is
+  /// rounded down.
+  TIDEMARK_AVX512 __m512i LogBlock(std::uint32_t base) const {
+    constexpr int kDigits = 22, kBias = 2 * 127;  // of a float, after the first digit
+    const __m512i distance = _mm512_max_epu32(
+        _mm512_sub_epi32(all, _mm512_set1_epi32(static_cast<int>(base))), _mm512_set1_epi32(1));
+    const __m512i number = _mm512_castps_si512(
+        _mm512_cvt_roundepu32_ps(distance, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+    return _mm512_sub_epi32(_mm512_srli_epi32(number, kDigits), _mm512_set1_epi32(kBias));
+  }
 };
 
 template <>
@@ -79,6 +89,15 @@ struct Keys<std::uint64_t> {
     return Narrow(_mm512_sub_epi64(_mm512_srl_epi64(low, shift), bases),
                   _mm512_sub_epi64(_mm512_srl_epi64(high, shift), bases));
   }
+  TIDEMARK_AVX512 __m512i LogBlock(std::uint64_t base) const {
+    const __m512i bases = _mm512_set1_epi64(static_cast<long long>(base));
+    const __m512i zeros = Narrow(LeadingZeros(_mm512_sub_epi64(low, bases)),
+                                 LeadingZeros(_mm512_sub_epi64(high, bases)));
+    return _mm512_sub_epi32(_mm512_set1_epi32(63), zeros);
+  }
+  TIDEMARK_AVX512 static __m512i LeadingZeros(__m512i distances) {
+    return _mm512_lzcnt_epi64(_mm512_max_epu64(distances, _mm512_set1_epi64(1)));
+  }
   TIDEMARK_AVX512 __m512i Shifted(__m512i levels) const {
     const __m512i low_levels = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(levels));
     const __m512i high_levels = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(levels, 1));
@@ -94,11 +113,20 @@ TIDEMARK_AVX512 inline void Index(const Key* keys, EvenCells<Key> cells, std::ui
 }
 
 template <class Key>
-TIDEMARK_AVX512 inline void Index(const Key* keys, BlockCells<Key> cells, std::uint32_t* indices) {
+TIDEMARK_AVX512 inline __m512i BlockNumbers(Keys<Key> keys, BlockCells<Key> cells) {
+  return keys.Number(cells.level, cells.base);
+}
+template <class Key>
+TIDEMARK_AVX512 inline __m512i BlockNumbers(Keys<Key> keys, LogCells<Key> cells) {
+  return keys.LogBlock(cells.base);
+}
+
+template <class Key, class Cells>
+TIDEMARK_AVX512 inline void Index(const Key* keys, Cells cells, std::uint32_t* indices) {
   const Shapes shapes_of(cells.shapes);
   for (std::size_t i = 0; i < kIndexed; i += kLanes) {
     const auto key = Keys<Key>::Load(keys + i);
-    const __m512i shape = shapes_of(key.Number(cells.level, cells.base));
+    const __m512i shape = shapes_of(BlockNumbers(key, cells));
     const __m512i levels = _mm512_and_si512(shape, _mm512_set1_epi32(BlockShape::kLevelMask));
     const __m512i index =
         _mm512_add_epi32(key.Shifted(levels), _mm512_srli_epi32(shape, BlockShape::kLevelBits));
@@ -172,7 +200,8 @@ TIDEMARK_AVX512 std::size_t SumHeavy(std::span<const GridCell<Key>> cells, std::
 bool HasGridVectors() {
   static const bool has = [] {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+           __builtin_cpu_supports("avx512cd") != 0;
   }();
   return has;
 }
@@ -212,6 +241,10 @@ template <class Key>
 void IndexKeys(const Key* keys, BlockCells<Key> cells, std::uint32_t* indices) {
   IndexAll(keys, cells, indices);
 }
+template <class Key>
+void IndexKeys(const Key* keys, LogCells<Key> cells, std::uint32_t* indices) {
+  IndexAll(keys, cells, indices);
+}
 
 template <class Key>
 std::size_t CountInVectors(std::span<const Key> keys, EvenCells<Key> cells, GridCell<Key>* counts) {
@@ -222,18 +255,24 @@ std::size_t CountInVectors(std::span<const Key> keys, BlockCells<Key> cells,
                            GridCell<Key>* counts) {
   return Count(keys, cells, counts);
 }
+template <class Key>
+std::size_t CountInVectors(std::span<const Key> keys, LogCells<Key> cells, GridCell<Key>* counts) {
+  return Count(keys, cells, counts);
+}
 
 template <class Key>
 std::size_t HeavyInVectors(std::span<const GridCell<Key>> cells, std::uint64_t stride) {
   return SumHeavy(cells, stride);
 }
 
-#define TIDEMARK_INSTANTIATE(Key)                                                            \
-  template std::size_t HeavyInVectors(std::span<const GridCell<Key>>, std::uint64_t);        \
-  template void IndexKeys(const Key*, EvenCells<Key>, std::uint32_t*);                       \
-  template void IndexKeys(const Key*, BlockCells<Key>, std::uint32_t*);                      \
-  template std::size_t CountInVectors(std::span<const Key>, EvenCells<Key>, GridCell<Key>*); \
-  template std::size_t CountInVectors(std::span<const Key>, BlockCells<Key>, GridCell<Key>*);
+#define TIDEMARK_INSTANTIATE(Key)                                                             \
+  template std::size_t HeavyInVectors(std::span<const GridCell<Key>>, std::uint64_t);         \
+  template void IndexKeys(const Key*, EvenCells<Key>, std::uint32_t*);                        \
+  template void IndexKeys(const Key*, BlockCells<Key>, std::uint32_t*);                       \
+  template void IndexKeys(const Key*, LogCells<Key>, std::uint32_t*);                         \
+  template std::size_t CountInVectors(std::span<const Key>, EvenCells<Key>, GridCell<Key>*);  \
+  template std::size_t CountInVectors(std::span<const Key>, BlockCells<Key>, GridCell<Key>*); \
+  template std::size_t CountInVectors(std::span<const Key>, LogCells<Key>, GridCell<Key>*);
 TIDEMARK_INSTANTIATE(std::uint32_t)
 TIDEMARK_INSTANTIATE(std::uint64_t)
 #undef TIDEMARK_INSTANTIATE

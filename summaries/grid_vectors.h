@@ -17,7 +17,7 @@
 
 namespace tidemark::internal {
 
-/// Whether this machine can: it has AVX-512F and AVX-512VL. Nothing below may be called otherwise.
+/// Whether this machine can: it has AVX-512F, VL and CD. Nothing below may be called otherwise.
 bool HasGridVectors();
 
 /// Keys whose indices are taken together; those of many such groups stay in the first cache.
@@ -28,6 +28,8 @@ template <class Key>
 void IndexKeys(const Key* keys, EvenCells<Key> cells, std::uint32_t* indices);
 template <class Key>
 void IndexKeys(const Key* keys, BlockCells<Key> cells, std::uint32_t* indices);
+template <class Key>
+void IndexKeys(const Key* keys, LogCells<Key> cells, std::uint32_t* indices);
 
 /// Adds keys to the cells that they are in, in the order of CountKeys. Returns how many: all but
 /// the last few. REQUIRES: blocks are few.
@@ -35,6 +37,8 @@ template <class Key>
 std::size_t CountInVectors(std::span<const Key> keys, EvenCells<Key> cells, GridCell<Key>* counts);
 template <class Key>
 std::size_t CountInVectors(std::span<const Key> keys, BlockCells<Key> cells, GridCell<Key>* counts);
+template <class Key>
+std::size_t CountInVectors(std::span<const Key> keys, LogCells<Key> cells, GridCell<Key>* counts);
 
 /// HeavyKeys() of cells. REQUIRES: stride < 2^32.
 template <class Key>

@@ -142,7 +142,7 @@ double ItemCounter<Key>::SortCostOf(std::uint64_t least, std::span<const Key> wi
   }
   internal::TakeSample(window, kSample, sample_);
   sort_(sample_);
-  return internal::EstimateRuns<Key>(window.size(), least, sample_, tuning_.sort_cost).sort_cost;
+  return internal::EstimateRuns<Key>(window.size(), least, sample_, tuning_.sort_cost, false).sort_cost;
 }
 
 /// From the sample. Leaves those of its keys that own no slot.
@@ -155,7 +155,7 @@ double ItemCounter<Key>::CountCostOf(std::uint64_t least, std::uint64_t keys) {
   const double aside = static_cast<double>(sample_.size()) / all;
   const auto runs =
       internal::EstimateRuns<Key>(static_cast<std::size_t>(aside * static_cast<double>(keys)),
-                                  least, sample_, tuning_.sort_cost);
+                                  least, sample_, tuning_.sort_cost, false);
   return kCountCost + aside * (kAsideCost + runs.share * tuning_.sort_cost);
 }
 

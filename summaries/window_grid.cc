@@ -12,9 +12,10 @@ namespace tidemark {
 namespace {
 
 using internal::BlockCells;
-using internal::CellRange;
+using internal::BlockRange;
 using internal::EvenCells;
 using internal::GridTask;
+using internal::LogCells;
 
 constexpr std::size_t kGlance = 32;       // keys that are not all equal by chance
 constexpr std::size_t kRunSample = 256;   // keys that show whether many are equal
@@ -149,7 +150,8 @@ typename WindowGrid<Key>::Glance WindowGrid<Key>::LookAt(std::span<const Key> ke
   const auto runs_in = [&](std::size_t size) {
     internal::TakeSample(keys, size, sample_);
     sort_(sample_);
-    return internal::EstimateRuns<Key>(keys.size(), stride, sample_, tuning_.sort_cost);
+    return internal::EstimateRuns<Key>(keys.size(), stride, sample_, tuning_.sort_cost,
+                                       tuning_.vectors);
   };
   const std::size_t size = SampleSize(keys.size(), stride);
   auto runs = runs_in(std::min(size, kRunSample));
@@ -198,6 +200,12 @@ void WindowGrid<Key>::AddPlanned(const GridTask<Key>& task, std::span<Key> keys,
                         static_cast<std::size_t>(base & (group - 1)), layer, builder);
     }
     case internal::GridWay::kBlocks:
+      if (plan.log_blocks) {
+        return AddCounted(
+            keys, task.level,
+            LogCells<Key>{plan.block_level, plan.block_base, plan.shapes.data(), true}, 0, layer,
+            builder);
+      }
       return AddCounted(
           keys, task.level,
           BlockCells<Key>{plan.block_level, plan.block_base, plan.shapes.data(), plan.few_blocks},
@@ -247,13 +255,31 @@ bool WindowGrid<Key>::CountAll(std::span<const Key> keys, Cells cells, std::uint
   }
   const std::size_t first = keys.size() / 8 * kWatchEighths;
   count(keys.first(first));
-  const std::span<const Cell> counted(layer.cells);
-  const std::size_t piled = tuning_.vectors ? internal::HeavyInVectors(counted, stride)
-                                            : internal::HeavyKeys(counted, stride);
+  const std::size_t piled = PiledUp(layer, stride);
   const double expected = layer.plan.left * static_cast<double>(first);
   if (static_cast<double>(piled) > expected + kPiledUp * static_cast<double>(first)) return false;
   count(keys.subspan(first));
   return true;
+}
+
+/// Those of level 0 hold one key each, which may come as often as it likes.
+template <class Key>
+std::size_t WindowGrid<Key>::PiledUp(const Layer& layer, std::uint64_t stride) const {
+  std::size_t piled = 0, begin = 0, end = 0;
+  const auto add = [&] {
+    const auto cells = std::span<const Cell>(layer.cells).subspan(begin, end - begin);
+    piled += tuning_.vectors ? internal::HeavyInVectors(cells, stride)
+                             : internal::HeavyKeys(cells, stride);
+  };
+  for (const auto& block : layer.plan.blocks) {
+    if (block.level == 0) {
+      add();
+      begin = block.first + block.cells;
+    }
+    end = block.first + block.cells;
+  }
+  add();
+  return piled;
 }
 
 template <class Key>
@@ -267,20 +293,13 @@ void WindowGrid<Key>::AddCounted(std::span<Key> keys, int level, Cells cells, st
     return AddBySort(keys, level, builder);
   }
   if (path_ == DigestPath::kSorted) path_ = DigestPath::kCounted;
-  const auto& blocks = layer.plan.blocks;
-  const auto range_of = [&](const internal::GridBlock& block) {
-    return CellRange<Key>{std::span<const Cell>(layer.cells).subspan(block.first, block.cells),
-                          level - block.level, skip, level};
-  };
+  const BlockRange<Key> blocks{layer.plan.blocks, layer.cells, skip, level};
   bool copied = false;
   std::size_t next = 0;  // the first copied key that has not been given to the builder
   const auto copy_undivided = [&] {
     layer.wanted.assign(layer.cells.size(), 0);
-    std::size_t wanted = 0;
-    for (const auto& block : blocks) {
-      wanted += internal::MarkUndivided(range_of(block), builder.reach(),
-                                        layer.wanted.data() + block.first);
-    }
+    const std::size_t wanted =
+        internal::MarkUndivided(blocks, builder.reach(), layer.wanted.data());
     layer.copied.resize(wanted + 1);  // CopyWanted writes behind the last
     internal::CopyWanted<Key>(keys, cells, layer.wanted.data(), layer.copied.data());
     layer.copied.resize(wanted);
@@ -298,7 +317,7 @@ void WindowGrid<Key>::AddCounted(std::span<Key> keys, int level, Cells cells, st
     builder.AddSorted(std::span<const Key>(layer.copied).subspan(next, count), divided);
     next += count;
   };
-  for (const auto& block : blocks) internal::AddLeaves(range_of(block), builder, undivided);
+  internal::AddLeaves(blocks, builder, undivided);
 }
 
 template class WindowGrid<std::uint32_t>;

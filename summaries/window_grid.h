@@ -10,7 +10,8 @@
 // stride, at places that have no period. In the order of their cost,
 //   - count into cells of one level, with the largest key of each: nothing is moved;
 //   - into cells of different levels, each as fine as the sample says that it must be, in 64 blocks
-//     whose shapes stay in vector registers or in up to 1,024;
+//     whose shapes stay in vector registers, of one level or by orders of magnitude (for integers
+//     that crowd at the low end of their range), or in up to 1,024;
 //   - part what is outside the few cells where nearly all keys lie, and do one of these within;
 //   - sort everything.
 // A sample can miss what lies between its places. So after three eighths of a window it is looked
@@ -18,17 +19,18 @@
 // windows of that stream are, too (GridMemory). Where blocks turned out too coarse, they are halved
 // in the windows that follow.
 //
-// Cost, measured (tests/bench/digest_bench, one core of an AMD EPYC, medians; other work on the
-// machine), beside the same windows sorted with vqsort and read:
+// Cost, measured (tests/bench/digest_bench, one core of an AMD EPYC, medians), beside the same
+// windows sorted with vqsort and read:
 //   million keys/s       ε = 1 %, windows of 2^18             ε = 0.1 %, windows of 2^20
 //                        32 bits          64 bits             32 bits          64 bits
-//   uniform              1533, 5.2 times  755, 5.2            1104, 4.6 times  727, 5.3
-//   sorted               1393, 4.8        1053, 6.4           766, 3.6         930, 6.1
-//   lognormal floats     1299, 4.5        763, 5.1            1011, 4.2        618, 4.8
+//   uniform              1519, 5.1 times  747, 5.6            1205, 4.9 times  807, 5.7
+//   sorted               1237, 4.2        1098, 6.5           1330, 5.2        1066, 7.1
+//   lognormal floats     1337, 4.6        785, 5.0            1065, 4.2        656, 4.7
+//   lognormal integers   888, 3.2         699, 4.5            1027, 4.1        567, 4.1
 // The window must be large against the stride: at 0.1 % in windows of 2^18 uniform floats come to
-// 513, 2.3 times.
+// 473, 2.3 times.
 // Not guaranteed: a cost below that of the sort on every input. Measured on 22 kinds of windows,
-// orders that mislead the sample among them: at least 0.94 of the sort's rate in a stream, and 0.78
+// orders that mislead the sample among them: at least 0.96 of the sort's rate in a stream, and 0.84
 // for a window on its own. Windows of less than 2^13 keys are sorted.
 //
 // Source: Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005) spend most of their time on the order
@@ -145,6 +147,9 @@ class WindowGrid {
   /// Counts all keys. Returns false, and has not, if far more than expected pile up in few cells.
   template <class Cells>
   bool CountAll(std::span<const Key> keys, Cells cells, std::uint64_t stride, Layer& layer) const;
+
+  /// Keys in cells that hold more than `stride`, and more than one key.
+  std::size_t PiledUp(const Layer& layer, std::uint64_t stride) const;
 
   static constexpr std::size_t kLayers = 3;  // a split, what is within it, and within that
 

@@ -106,5 +106,46 @@ TYPED_TEST(GridVectorsTest, FewBlocks) {
   }
 }
 
+// Blocks by order of magnitude, from any base: keys of each order, and those on either side of its
+// borders.
+TYPED_TEST(GridVectorsTest, BlocksByMagnitude) {
+  using Key = TypeParam;
+  for (int i = Cases(300); i > 0; --i) {
+    const int orders = 2 + static_cast<int>(this->Below(this->kBits - 1));
+    const Key most = static_cast<Key>(this->kMost >> (this->kBits - orders));
+    const Key base = static_cast<Key>(this->Random() & ~most);
+    std::vector<std::uint32_t> shapes(kFewBlocks);
+    std::uint32_t cells = 0;
+    for (Key distance = 0;;) {  // the least of each block in turn
+      const std::size_t block = LogCells<Key>::BlockOf(distance);
+      int level = 0;  // of the largest cell that begins here and lies in the block
+      const auto end_of = [&](int of) { return static_cast<Key>(distance + ((Key{1} << of) - 1)); };
+      while (level + 1 < orders && end_of(level + 1) <= most &&
+             LogCells<Key>::BlockOf(end_of(level + 1)) == block) {
+        ++level;
+      }
+      const int bits =
+          static_cast<int>(this->Below(static_cast<std::size_t>(std::min(level, 8)) + 1));
+      const auto least = static_cast<Key>(base + distance);
+      shapes[block] = BlockShape::Make(cells, static_cast<std::uint32_t>(least >> (level - bits)),
+                                       level - bits);
+      cells += 1u << bits;
+      const Key last = end_of(level);
+      if (last == most) break;
+      distance = static_cast<Key>(last + 1);
+      ASSERT_NE(LogCells<Key>::BlockOf(distance), block) << distance;
+    }
+    std::vector<Key> keys(kCountedPlaces * kIndexed + this->Below(5000));
+    for (Key& key : keys) {
+      const auto order = static_cast<int>(this->Below(static_cast<std::size_t>(orders)));
+      const auto border = static_cast<Key>(Key{1} << order);
+      const Key distance = this->Below(2) == 0 ? static_cast<Key>(this->Random() & (border - 1))
+                                               : static_cast<Key>(border - 2 + this->Below(4));
+      key = static_cast<Key>(base + (distance & most));
+    }
+    ASSERT_NO_FATAL_FAILURE(this->Check(keys, LogCells<Key>{0, base, shapes.data(), true}, cells));
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::internal

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -154,6 +155,39 @@ TYPED_TEST(WindowGridTest, NestedClustersWithOutliers) {
   EXPECT_GT(paths[DigestPath::kRefined], 0);
 }
 
+// Integers that crowd at the low end, by any power, from any base: blocks by order of magnitude,
+// within one cell of the digest and larger than one; runs of small numbers; some far off.
+TYPED_TEST(WindowGridTest, KeysThatCrowdAtTheLowEnd) {
+  using Key = TypeParam;
+  std::map<DigestPath, int> paths;
+  const int cases = Cases(60, 1000);
+  for (int seed = 0; seed < cases; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    std::uniform_real_distribution<double> unit;
+    const std::size_t size = (std::size_t{1} << 16) + random() % 100'000;
+    const double power = 1 + 12 * unit(random);
+    const double widest = std::ldexp(1, static_cast<int>(6 + random() % (8 * sizeof(Key) - 6)));
+    const Key base = random() % 2 == 0 ? 0 : static_cast<Key>(random()) / 2;
+    const std::size_t far_off = random() % 3 == 0 ? 1 + random() % 2000 : 0;  // one in so many
+    std::vector<Key> keys(size);
+    for (Key& key : keys) {
+      const double distance = widest * std::pow(unit(random), power) / 2;
+      key = static_cast<Key>(base + static_cast<Key>(distance));
+      if (far_off > 0 && random() % far_off == 0) key = static_cast<Key>(random());
+    }
+    const std::uint64_t stride = 12 + random() % 600;
+    for (const bool watch : {true, false}) {
+      GridTuning tuning = seed % 2 == 0 ? GridTuning{} : Eager();
+      if (seed % 8 < 2) tuning = WithoutVectors(tuning);
+      tuning.watch = watch;
+      ASSERT_NO_FATAL_FAILURE(TestFixture::Check(keys, stride, tuning, &paths));
+    }
+  }
+  EXPECT_GT(paths[DigestPath::kCounted], cases / 4);
+  EXPECT_GT(paths[DigestPath::kRefined], 0);
+}
+
 // Nearly all keys lie close together, within one cell or at the border of two, and others far off
 // on either side: these are parted off first.
 TYPED_TEST(WindowGridTest, OneClusterAndOutliers) {
@@ -190,8 +224,9 @@ TYPED_TEST(WindowGridTest, PlansOfEveryKind) {
   constexpr std::size_t kSize = std::size_t{1} << 18;
   constexpr std::uint64_t kStride = 300;
   constexpr int kBits = static_cast<int>(8 * sizeof(Key));
+  constexpr Key kThird = std::numeric_limits<Key>::max() / 3;
   std::mt19937_64 random(6);
-  bool vectors = false;
+  bool vectors = false, by_magnitude = false;
   const auto way_of = [&](auto key) {
     std::vector<Key> sample(2000);
     for (Key& at : sample) at = static_cast<Key>(key());
@@ -207,7 +242,8 @@ TYPED_TEST(WindowGridTest, PlansOfEveryKind) {
         .vectors = vectors};
     internal::GridPlan<Key> plan;
     internal::PlanGrid<Key>(task, sample, 4, plan);
-    EXPECT_TRUE(vectors || !plan.few_blocks);
+    EXPECT_TRUE(vectors || (!plan.few_blocks && !plan.log_blocks));
+    by_magnitude = plan.way == GridWay::kBlocks && plan.log_blocks;
     return plan.way;
   };
   for (const bool with : {false, true}) {
@@ -215,8 +251,17 @@ TYPED_TEST(WindowGridTest, PlansOfEveryKind) {
     EXPECT_EQ(way_of([&] { return random(); }), GridWay::kEven);
     EXPECT_EQ(way_of([&] { return static_cast<Key>(random()) >> (random() % 3 * 2); }),
               GridWay::kBlocks);
-    EXPECT_EQ(way_of([&] { return static_cast<Key>(random()) >> (kBits / 2); }), GridWay::kSplit);
+    EXPECT_EQ(way_of([&] { return kThird + (static_cast<Key>(random()) >> (kBits / 2)); }),
+              GridWay::kSplit);
+    EXPECT_FALSE(by_magnitude);
     EXPECT_EQ(way_of([&] { return random() % 200 * 1'234'567; }), GridWay::kSort);
+    if (!vectors) continue;
+    EXPECT_EQ(way_of([&] { return static_cast<Key>(random()) >> (random() % kBits); }),
+              GridWay::kBlocks);
+    EXPECT_TRUE(by_magnitude);
+    const auto small = [&] { return static_cast<Key>(random()) >> (kBits - 12 + random() % 4); };
+    EXPECT_EQ(way_of(small), GridWay::kBlocks);
+    EXPECT_TRUE(by_magnitude);
   }
 }
 
