@@ -7,6 +7,17 @@
 //
 // Guarantee: for keys[i] <= v < keys[i + 1] (the last one: every v from it on) the number of values
 // <= v lies in [low[i], high[i]]; for v < keys[0] it is at most `below`.
+//
+// A window by time may hold fewer values than n (sliding_record.h): of u = `below` values it is not
+// known whether they are inside. They are anywhere in the order; low counts none of them, high all.
+// Let N = n - u + k be the true number, k <= u of them inside, and F(v) the true number of values
+// <= v, so that low(v) <= F(v) <= high(v) - (u - k). Then, for every k, what is read from the steps
+// as if all n were inside holds for the true window:
+//   - Shares: low(v) / n <= F(v) / N <= high(v) / n. F(v) >= low(v) and N <= n; and N - F(v) >= n -
+//     high(v), as F(v) + (u - k) <= high(v), so that 1 - F(v) / N >= (n - high(v)) / n.
+//   - Quantiles: ValueAt(TargetRank(phi, n)) holds the value of rank t = TargetRank(phi, N). The
+//     rank asked for, T, is at least t, so that low(v) >= T makes F(v) >= t; and T - t <= n - N = u
+//     - k (one value more raises the rank by at most one), so that F(v) >= t makes high(v) >= T.
 #ifndef TIDEMARK_SUMMARIES_CDF_STEPS_H_
 #define TIDEMARK_SUMMARIES_CDF_STEPS_H_
 

@@ -13,6 +13,9 @@
 // further apart than d. While both summaries are within epsilon, high - low <= 2 * (epsilon_a +
 // epsilon_b).
 //
+// Windows by time, of which it is not known how many values they hold: the shares of the true
+// windows lie within the same bounds (cdf_steps.h), and so does D.
+//
 // Counts are compared exactly (products of 128 bits); low and high are rounded outwards.
 //
 // Not guaranteed: anything about why values differ. SignificantDistance() says how far apart two

@@ -132,7 +132,8 @@ TrimmedMean MeanOf(const RealBounds& sum, std::uint64_t count) {
 }  // namespace
 
 RealBounds Float32Value(std::uint32_t key) {
-  const double value = DecodeFloat32(key);
+  constexpr float kMost = std::numeric_limits<float>::infinity();
+  const double value = DecodeFloat32(std::clamp(key, EncodeKey(-kMost), EncodeKey(kMost)));
   return {value, value};
 }
 RealBounds Uint32Value(std::uint32_t key) {
@@ -140,7 +141,7 @@ RealBounds Uint32Value(std::uint32_t key) {
   return {value, value};
 }
 RealBounds Float64Value(std::uint64_t key) {
-  const double value = DecodeFloat64(key);
+  const double value = DecodeFloat64(std::clamp(key, EncodeKey(-kInfinity), EncodeKey(kInfinity)));
   return {value, value};
 }
 RealBounds Int64Value(std::uint64_t key) {

@@ -21,6 +21,18 @@
 //   taken; where the range of values is large against their mean (heavy tails) they are far tighter
 //   than those from the distribution alone.
 // Both are the same for all orders of input, and exact while nothing is lost.
+//
+// Windows by time, of which it is not known how many of the steps' n values they hold: with N = n -
+// u + k values inside (cdf_steps.h) all that is answered from steps holds for the true window, for
+// every k. Quantiles: there. Trimmed mean: with c(N) left out at either end, the value of rank r in
+// the window is at least L(r + u - k) and at most H(r), the ends of ValueAt() as they ascend with
+// the rank. Its mean is at least that of L over (c(N) + u - k, n - c(N)] and at most that of H over
+// (c(N), N - c(N)]. As k grows c(N) grows by at most as much: both ends of the former do not rise,
+// so that its mean is least for k = u, and both ends of the latter do not fall, so that its mean is
+// greatest for k = u. These two are what is answered. TrimmedMean::count is that of N = n: for the
+// true N it may differ by up to u - k. Different values: the elements are inside, and fewer values
+// are no more different ones.
+// Where u values may stand beyond all that are known, an end is the least or the greatest key.
 #ifndef TIDEMARK_SUMMARIES_VALUE_SPREAD_H_
 #define TIDEMARK_SUMMARIES_VALUE_SPREAD_H_
 
@@ -37,6 +49,7 @@ namespace tidemark {
 template <class Key>
 using ValueOf = std::function<RealBounds(Key)>;
 
+/// Of floats, keys beyond those of the infinities, which no value has, stand for these.
 RealBounds Float32Value(std::uint32_t key);
 RealBounds Uint32Value(std::uint32_t key);
 RealBounds Float64Value(std::uint64_t key);

@@ -9,14 +9,17 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/pipeline/pipeline.h"
 #include "server/query/query_engine.h"
 #include "server/query/value.h"
+#include "server/summarize/value_sums.h"
 #include "server/window/concat.h"
 #include "server/window/text_rules.h"
+#include "summaries/correlated_view.h"
 #include "summaries/frequency_view.h"
 #include "summaries/quantile_view.h"
 #include "summaries/sliding_frequencies.h"
@@ -68,6 +71,25 @@ inline std::vector<std::uint64_t> SumsOf(const std::vector<std::uint64_t>* weigh
     std::partial_sum(weights->begin(), weights->end(), std::back_inserter(sums));
   }
   return sums;
+}
+
+/// Calls function(sums) with the CorrelatedView of a view without unseen values.
+/// REQUIRES: the stream sums y or its values.
+template <class Key>
+auto WithSums(const Stream& stream, const StreamView<Key>& view, const auto& function) {
+  const SummaryOptions options = stream.settings().summaries();
+  SummedValues y;
+  if (options.value_sums) {
+    y = ValuesOf<Key>(*options.value_sums, view.open->keys());
+  } else if (view.open_payloads) {
+    y = YOf(*view.open_payloads);
+  }
+  return std::visit(
+      [&]<class Y>(const std::vector<Y>& held) {
+        return function(CorrelatedView<Key>(view.summaries.sums,
+                                            {view.open->keys(), std::span<const Y>(held)}));
+      },
+      y);
 }
 
 template <class Key>

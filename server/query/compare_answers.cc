@@ -1,6 +1,5 @@
-#include <algorithm>
-#include <cmath>
-#include <utility>
+#include <cstdint>
+#include <type_traits>
 
 #include "server/query/answering.h"
 #include "summaries/distribution_distance.h"
@@ -8,24 +7,11 @@
 namespace tidemark::server {
 namespace {
 
-// A window by time may hold fewer values than the view has: of n, `uncertain` may lie outside. At
-// any v, that moves the share of values at or below v by at most so much.
-double ShareUnknown(const Coverage& coverage) {
-  if (coverage.uncertain == 0) return 0;
-  if (coverage.uncertain >= coverage.n) return 1;
-  return std::nextafter(static_cast<double>(coverage.uncertain) /
-                            static_cast<double>(coverage.n - coverage.uncertain),
-                        2.0);
-}
-
 // The probability with which chance_distance may be exceeded.
 constexpr double kChance = 0.01;
 
-void Widen(double by, RealBounds& share) {
-  if (by == 0) return;
-  share.low = std::max(0.0, std::nextafter(share.low - by, -1.0));
-  share.high = std::min(1.0, std::nextafter(share.high + by, 2.0));
-}
+// Values that surely lie inside.
+std::uint64_t SurelyIn(const Coverage& coverage) { return coverage.n - coverage.uncertain; }
 
 }  // namespace
 
@@ -52,19 +38,17 @@ absl::StatusOr<CompareAnswer> QueryEngine::Compare(std::string_view stream_a, co
               CompareAnswer answer;
               answer.a = coverage_a;
               answer.b = coverage_b;
-              if (coverage_a.n == 0 || coverage_b.n == 0) {
+              if (SurelyIn(coverage_a) == 0 || SurelyIn(coverage_b) == 0) {
                 return absl::FailedPreconditionError(
-                    Concat("stream \"", Printable((coverage_a.n == 0 ? of_a : of_b).name()),
+                    Concat("stream \"", Printable((SurelyIn(coverage_a) == 0 ? of_a : of_b).name()),
                            "\" has no values to compare"));
               }
               if constexpr (std::is_same_v<KeyA, KeyB>) {
-                auto distance = DistanceOf(a.Steps(), b.Steps());
-                Widen(ShareUnknown(coverage_a), distance.share_a);
-                Widen(ShareUnknown(coverage_b), distance.share_b);
-                RealBounds bounds{distance.low, distance.high};
-                Widen(ShareUnknown(coverage_a) + ShareUnknown(coverage_b), bounds);
-                distance.low = answer.distance_low = bounds.low;
-                distance.high = answer.distance_high = bounds.high;
+                // Of windows by time the bounds hold for what truly lies inside, as they are
+                // (distribution_distance.h).
+                const auto distance = DistanceOf(a.Steps(), b.Steps());
+                answer.distance_low = distance.low;
+                answer.distance_high = distance.high;
                 answer.value = DecodeValue(of_a.type(), distance.at);
                 answer.share_a_low = distance.share_a.low;
                 answer.share_a_high = distance.share_a.high;
@@ -72,7 +56,8 @@ absl::StatusOr<CompareAnswer> QueryEngine::Compare(std::string_view stream_a, co
                 answer.share_b_high = distance.share_b.high;
                 const Moved moved = HasMoved(distance, threshold);
                 if (moved != Moved::kCannotTell) answer.moved = moved == Moved::kYes;
-                answer.chance_distance = SignificantDistance(kChance, coverage_a.n, coverage_b.n);
+                answer.chance_distance =
+                    SignificantDistance(kChance, SurelyIn(coverage_a), SurelyIn(coverage_b));
               }
               return answer;
             });

@@ -60,6 +60,19 @@ struct Summing {
   }
 };
 
+template <class Key>
+absl::StatusOr<SumsAnswer> AnswerOf(const CorrelatedView<Key>& sums, const StreamSettings& settings,
+                                    std::span<const PairRange> ranges) {
+  SumsAnswer answer{{sums.n(), settings.quantile_epsilon}, {}};
+  for (const PairRange& range : ranges) {
+    const absl::StatusOr<SumRow> row = std::visit(Summing<Key>{sums, settings.type}, range);
+    if (!row.ok()) return row.status();
+    // Of an empty stream there is nothing to say; what is wrong with a range is said.
+    if (sums.n() > 0) answer.rows.push_back(*row);
+  }
+  return answer;
+}
+
 }  // namespace
 
 absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
@@ -70,29 +83,18 @@ absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
   }
   const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);
   if (!stream.ok()) return stream.status();
-  if ((*stream)->settings().payload != PayloadType::kY) {
-    return absl::FailedPreconditionError(Concat("stream \"", Printable(name), "\" holds ",
-                                                ElementTypeName((*stream)->settings().element()),
-                                                "; sums need values with y"));
+  if (!(*stream)->settings().summaries().summed()) {
+    return absl::FailedPreconditionError(Concat(
+        "stream \"", Printable(name), "\" holds ", ElementTypeName((*stream)->settings().element()),
+        "; sums need values with y, or a stream created with sums of its values"));
   }
   return WithRanked(**stream,
                     [&]<class Key>(const KeyedStream<Key>& keyed) -> absl::StatusOr<SumsAnswer> {
                       const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
                       if (!view.ok()) return view.status();
-                      std::vector<double> y;
-                      if (view->open_payloads) y = YOf(*view->open_payloads);
-                      const CorrelatedView<Key> sums(
-                          view->summaries.sums, {view->open->keys(), std::span<const double>(y)});
-                      SumsAnswer answer{{sums.n(), keyed.settings().quantile_epsilon}, {}};
-                      for (const PairRange& range : ranges) {
-                        const absl::StatusOr<SumRow> row =
-                            std::visit(Summing<Key>{sums, keyed.settings().type}, range);
-                        if (!row.ok()) return row.status();
-                        // Of an empty stream there is nothing to say; what is wrong with a range is
-                        // said.
-                        if (sums.n() > 0) answer.rows.push_back(*row);
-                      }
-                      return answer;
+                      return WithSums(keyed, *view, [&](const CorrelatedView<Key>& sums) {
+                        return AnswerOf(sums, keyed.settings(), ranges);
+                      });
                     });
 }
 

@@ -7,7 +7,10 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <variant>
 #include <vector>
+
+#include "server/summarize/value_sums.h"
 
 namespace tidemark::server {
 
@@ -36,8 +39,8 @@ SummarySnapshot<Key> EmptySnapshot(const SummaryOptions& options) {
     if (options.quantile_epsilon) snapshot.quantiles = MakeQuantiles<Key>(options).Snapshot();
     snapshot.frequencies.epsilon = options.frequency_epsilon.value_or(0);
     snapshot.frequencies.entries = kNoEntries;
-    if (options.sums) {
-      snapshot.sums = CorrelatedSums<Key>(*options.quantile_epsilon, SumType::kFloat64).Snapshot();
+    if (const auto type = options.summed()) {
+      snapshot.sums = CorrelatedSums<Key>(*options.quantile_epsilon, *type).Snapshot();
     }
   } else {  // these have items and nothing else
     snapshot.frequencies = AddressItems(*options.frequency_epsilon).Snapshot();
@@ -91,7 +94,7 @@ StreamSummaries<Key>::StreamSummaries(const SummaryOptions& options)
     : options_(options), empty_(EmptySnapshot<Key>(options)) {
   if constexpr (kRankedKeys<Key>) {
     if (options.quantile_epsilon) quantiles_.emplace(MakeQuantiles<Key>(options));
-    if (options.sums) sums_.emplace(*options.quantile_epsilon, SumType::kFloat64);
+    if (const auto type = options.summed()) sums_.emplace(*options.quantile_epsilon, *type);
   }
   if (options.frequency_epsilon) {
     const double epsilon = *options.frequency_epsilon;
@@ -112,7 +115,7 @@ template <class Key>
 std::optional<std::uint64_t> StreamSummaries<Key>::DigestStride(const SummaryOptions& options,
                                                                 std::uint64_t count) {
   if (options.quantile_form != QuantileKind::kCompact || !options.quantile_epsilon ||
-      options.frequency_epsilon || options.sums || options.sliding.any()) {
+      options.frequency_epsilon || options.summed() || options.sliding.any()) {
     return std::nullopt;
   }
   if constexpr (kRankedKeys<Key>) {
@@ -134,7 +137,7 @@ void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
                                      const LevelItems& level_items) {
   if constexpr (kRankedKeys<Key>) {
     if (quantiles_) quantiles_->AddWindow(sorted);
-    if (sums_) sums_->template AddWindow<double>(sorted, YOf(payloads));
+    if (sums_) AddSums(sorted, payloads);
   }
   if (frequencies_) frequencies_->AddWindow(sorted);
   std::vector<KeyWeight<Key>> items;
@@ -156,6 +159,18 @@ void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
     text_levels_->AddItems(window, level_items);
   }
   count_ += sorted.size();
+}
+
+template <class Key>
+void StreamSummaries<Key>::AddSums(std::span<const Key> sorted,
+                                   std::span<const std::uint64_t> payloads) {
+  if constexpr (kRankedKeys<Key>) {
+    const SummedValues values =
+        options_.value_sums ? ValuesOf(*options_.value_sums, sorted) : SummedValues(YOf(payloads));
+    std::visit(
+        [&]<class Y>(const std::vector<Y>& y) { sums_->AddWindow(sorted, std::span<const Y>(y)); },
+        values);
+  }
 }
 
 template <class Key>

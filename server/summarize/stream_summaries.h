@@ -99,6 +99,8 @@ class StreamSummaries {
     visit("prefixes of strings", self.text_levels_, &SummaryFrames::text_levels);
   }
   void CheckFrames(const StreamSummaries& wanted) const;
+  /// To sums_. REQUIRES: there are any.
+  void AddSums(std::span<const Key> sorted, std::span<const std::uint64_t> payloads);
 
   SummaryOptions options_;
   SummarySnapshot<Key> empty_;  // what Snapshot() fills in

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "summaries/correlated_sums.h"
+
 namespace tidemark::server {
 
 /// How the quantile summary is kept. The numbers are those of tidemark.v1.QuantileForm.
@@ -45,6 +47,14 @@ struct SummaryOptions {
   HierarchySettings hierarchy;
   bool weights = false;  ///< payloads are weights
   bool sums = false;     ///< payloads are the bits of doubles, the y of pairs
+  /// What the values are where they are summed themselves, as their own y (value_sums.h). Not
+  /// beside payloads.
+  std::optional<SumType> value_sums;
+
+  /// What y are; unset: nothing is summed.
+  std::optional<SumType> summed() const {
+    return sums ? std::optional(SumType::kFloat64) : value_sums;
+  }
 };
 
 }  // namespace tidemark::server

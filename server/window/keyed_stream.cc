@@ -149,7 +149,7 @@ StreamStats KeyedStream<Key>::Stats() const {
   stats.window_bytes = open_.capacity() * sizeof(Key) +
                        open_payloads_.capacity() * sizeof(std::uint64_t) + pending_bytes_ + copy;
   stats.dictionary_bytes = dictionary_ ? dictionary_->bytes() : 0;
-  stats.exact = published_.exact;
+  stats.exact = published_.exact && (!sliding_ || sliding_->end() == 0);
   return stats;
 }
 

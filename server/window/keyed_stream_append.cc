@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -142,6 +143,10 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
   weight_ = *weight;
   BeginBatch(time, full);
   const auto append = [&]<class Value>(Value) {
+    if (settings_.sums) {
+      AppendMapped<Value>(values.data(), count, MapValues<Key, Value, true>, time, full, result);
+      return;
+    }
     if (settings_.payload == PayloadType::kNone) {
       AppendMapped<Value>(values.data(), count, MapValues<Key, Value>, time, full, result);
       return;
@@ -230,7 +235,7 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   const auto encode_floating = [&](auto convert) {
     for (const double value : values) {
       keys[kept] = EncodeKey(convert(value));
-      kept += IsNan(value) ? 0 : 1;
+      kept += IsNan(value) || (settings_.sums && std::isinf(value)) ? 0 : 1;
     }
   };
   if constexpr (sizeof(Key) == 4) {

@@ -18,7 +18,23 @@ SummaryOptions StreamSettings::summaries() const {
   options.hierarchy = hierarchy;
   options.weights = payload == PayloadType::kWeight && frequencies;
   options.sums = payload == PayloadType::kY;
+  if (sums) options.value_sums = ValueSumType(type);
   return options;
+}
+
+std::optional<SumType> ValueSumType(ValueType type) {
+  switch (type) {
+    case ValueType::kFloat64:
+    case ValueType::kFloat32:
+      return SumType::kFloat64;
+    case ValueType::kInt64:
+      return SumType::kInt64;
+    case ValueType::kUint64:
+    case ValueType::kUint32:
+      return SumType::kUint64;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::string Describe(const StreamSettings& settings) {
@@ -30,6 +46,7 @@ std::string Describe(const StreamSettings& settings) {
   }
   text += settings.frequencies ? Concat("frequency epsilon ", settings.frequency_epsilon)
                                : std::string("no frequencies");
+  if (settings.sums) text += ", sums of values";
   for (const int length : settings.hierarchy.prefix_lengths) text += Concat(", /", length);
   if (settings.hierarchy.depth > 0) {
     text += Concat(", prefixes of up to ", settings.hierarchy.depth, " components between '",

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,7 @@ struct StreamSettings {
   QuantileKind quantile_form = QuantileKind::kHistogram;
   double tail_epsilon = 0.005;  ///< of QuantileKind::kTail
   bool frequencies = true;      ///< false: no counts of items
+  bool sums = false;            ///< of the values themselves: see CanSumValues
   SlidingSettings sliding;
   HierarchySettings hierarchy;
 
@@ -58,6 +60,13 @@ struct StreamSettings {
   SummaryOptions summaries() const;
   friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
 };
+/// What the values of a type are when they are summed themselves; unset for those that are no
+/// numbers.
+std::optional<SumType> ValueSumType(ValueType type);
+/// Numbers with nothing beside them.
+inline bool CanSumValues(ElementType element) {
+  return element.payload == PayloadType::kNone && ValueSumType(element.value).has_value();
+}
 /// For people: "type float64, quantile epsilon 0.001 (histogram), ...".
 std::string Describe(const StreamSettings& settings);
 
@@ -123,6 +132,7 @@ struct StreamStats {
   std::size_t sliding_bytes = 0;
   std::size_t window_bytes = 0;  ///< open, under way, and the sorted copy kept for views
   std::size_t dictionary_bytes = 0;
+  /// Every answer is; with sliding windows known of values before the first block alone.
   bool exact = true;
 };
 

@@ -65,6 +65,12 @@ absl::Status CheckSettings(const StreamSettings& settings) {
         "addresses of ipv6 have counts and no ranks: nothing is left without frequencies, and no y "
         "beside them can be summed over a range; expected frequencies, with weights or without");
   }
+  if (settings.sums && !CanSumValues(settings.element())) {
+    return absl::InvalidArgumentError(
+        Concat("sums of a stream's own values are for numbers with nothing beside them; expected "
+               "float64, float32, int64, uint64 or uint32, not ",
+               ElementTypeName(settings.element())));
+  }
   if (settings.hierarchy.depth != 0) {
     if (settings.type != ValueType::kString) {
       return absl::InvalidArgumentError(
@@ -202,8 +208,10 @@ absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,
     settings.type = type->value;
     settings.payload = type->payload;
   }
-  // The default is meant for what has ranks: strings have counts and nothing else.
+  // The defaults are meant for what has ranks, or can be summed: strings have counts and nothing
+  // else.
   if (!HasRanks(settings.type)) settings.frequencies = true;
+  settings.sums = settings.sums && CanSumValues(settings.element());
   return Insert(name, settings);
 }
 

@@ -78,7 +78,7 @@ StreamSettings StateSettings(const StreamSettings& settings) {
   StreamSettings state = settings;
   state.sliding = {};
   if (state.quantile_form != QuantileKind::kTail) state.tail_epsilon = usual.tail_epsilon;
-  if (state.quantile_form == QuantileKind::kTail && state.payload != PayloadType::kY) {
+  if (state.quantile_form == QuantileKind::kTail && !state.summaries().summed()) {
     state.quantile_epsilon = usual.quantile_epsilon;
   }
   if (!state.frequencies) state.frequency_epsilon = usual.frequency_epsilon;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -19,8 +20,9 @@
 namespace tidemark::server {
 
 // Maps `count` packed values to keys at `out`, which has room for all of them. Returns how many
-// were written: NaN are left out. The common case, no NaN at all, is one vectorised pass.
-template <class Key, class Value>
+// were written: NaN are left out, and if values must be finite, infinities. The common case, none
+// of them, is one vectorised pass.
+template <class Key, class Value, bool finite = false>
 std::size_t MapValues(const std::byte* values, std::size_t count, Key* out) {
   const auto load = [&](std::size_t i) {
     Value value;
@@ -28,18 +30,21 @@ std::size_t MapValues(const std::byte* values, std::size_t count, Key* out) {
     return value;
   };
   if constexpr (std::is_floating_point_v<Value>) {
-    Key nans = 0;
+    const auto refused = [](Value value) {
+      return finite ? !(std::abs(value) <= std::numeric_limits<Value>::max()) : IsNan(value);
+    };
+    Key refusals = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const Value value = load(i);
-      nans += static_cast<Key>(IsNan(value));
+      refusals += static_cast<Key>(refused(value));
       out[i] = EncodeKey(value);
     }
-    if (nans == 0) return count;
+    if (refusals == 0) return count;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const Value value = load(i);
       out[kept] = EncodeKey(value);
-      kept += IsNan(value) ? 0 : 1;
+      kept += refused(value) ? 0 : 1;
     }
     return kept;
   } else if constexpr (std::is_same_v<Value, Key>) {

@@ -218,6 +218,9 @@ Outcome Feed(const Input& input, sort::WindowSorter& sorter, std::string_view ac
       std::move(selection));
   // Coarse, so that the summaries prune and forget with so few values.
   StreamSettings settings{.type = input.type, .quantile_epsilon = 0.01, .frequency_epsilon = 0.005};
+  // Some types with sums of their values, which refuse infinities, and some without.
+  settings.sums = input.type == ValueType::kFloat32 || input.type == ValueType::kInt64 ||
+                  input.type == ValueType::kUint32;
   if (input.type == ValueType::kIpv6) settings.hierarchy.prefix_lengths = {16, 48, 128};
   const StreamHandle stream = test.pipeline.streams().Create("s", settings).value();
   const QueryEngine engine(test.pipeline);
