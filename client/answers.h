@@ -37,22 +37,26 @@ struct SlidingConfig {
 
 struct StreamConfig {
   ValueType type = ValueType::kUnspecified;  ///< unspecified: the daemon's default
-  double quantile_epsilon = 0;   ///< share of n; 0: the daemon's default; strings have no quantiles
+  double quantile_epsilon = 0;   ///< share of n; 0: the daemon's default; of what has ranks
   double frequency_epsilon = 0;  ///< share of n; 0: the daemon's default
   PayloadType payload = PayloadType::kNone;
   QuantileForm quantile_form = QuantileForm::kUnspecified;
   double tail_epsilon = 0;      ///< of kTail; 0: the daemon's default
-  bool no_frequencies = false;  ///< no counts of items; not for strings
+  bool no_frequencies = false;  ///< no counts of items; for what has ranks
+  std::optional<bool> sums;     ///< of the values themselves; unset: the daemon's default
   SlidingConfig sliding;
   std::vector<std::uint32_t> prefix_lengths;  ///< of a hierarchy of addresses; empty: none
   std::string separator;    ///< of a hierarchy of strings: one character; empty: none
   std::uint32_t depth = 0;  ///< of one: prefixes of up to so many components; 0: 8
   bool root_last = false;   ///< of one: the last component stands for the most
 
-  /// The one that the stream's first answers are within: of counts for strings, else of ranks.
-  double epsilon() const {
-    return type == ValueType::kString ? frequency_epsilon : quantile_epsilon;
-  }
+  /// Of y, or of the values.
+  bool HasSums() const { return payload == PayloadType::kY || sums.value_or(false); }
+  /// Strings and addresses of ipv6 have counts and no ranks.
+  bool HasRanks() const { return type != ValueType::kString && type != ValueType::kIpv6; }
+  /// The one that the stream's first answers are within: of ranks, or of counts where there are
+  /// none.
+  double epsilon() const { return HasRanks() ? quantile_epsilon : frequency_epsilon; }
 };
 
 struct StreamInfo {
@@ -66,6 +70,7 @@ struct StreamInfo {
   std::uint64_t quantile_bytes = 0;
   std::uint64_t frequency_bytes = 0;
   std::uint64_t sliding_bytes = 0;
+  std::uint64_t sum_bytes = 0;
   std::uint64_t window_bytes = 0;
   std::uint64_t dictionary_bytes = 0;
   std::uint64_t windows_summarized = 0;
@@ -171,6 +176,8 @@ struct SumsAnswer : AnswerHeader {
 struct CompareAnswer {
   std::uint64_t n_a = 0, n_b = 0;
   double epsilon_a = 0, epsilon_b = 0;
+  /// Of n_a and n_b, so many may have come before the scopes' times began.
+  std::uint64_t n_uncertain_a = 0, n_uncertain_b = 0;
   double distance_low = 0, distance_high = 0;
   Value value;  ///< where the shares differ by distance_low at least
   double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;

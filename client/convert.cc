@@ -100,6 +100,7 @@ void ToProto(const StreamConfig& config, v1::StreamConfig* out) {
   out->set_quantile_form(static_cast<v1::QuantileForm>(config.quantile_form));
   out->set_tail_epsilon(config.tail_epsilon);
   out->set_no_frequencies(config.no_frequencies);
+  if (config.sums) out->set_sums(*config.sums);
   for (const std::uint32_t length : config.prefix_lengths) {
     out->mutable_hierarchy()->add_prefix_lengths(length);
   }
@@ -133,6 +134,7 @@ StreamInfo FromProto(const v1::Stream& stream) {
   info.config.quantile_form = static_cast<QuantileForm>(stream.config().quantile_form());
   info.config.tail_epsilon = stream.config().tail_epsilon();
   info.config.no_frequencies = stream.config().no_frequencies();
+  info.config.sums = stream.config().sums();
   info.config.prefix_lengths.assign(stream.config().hierarchy().prefix_lengths().begin(),
                                     stream.config().hierarchy().prefix_lengths().end());
   info.config.separator = stream.config().hierarchy().separator();
@@ -151,6 +153,7 @@ StreamInfo FromProto(const v1::Stream& stream) {
   info.quantile_bytes = stream.quantile_bytes();
   info.frequency_bytes = stream.frequency_bytes();
   info.sliding_bytes = stream.sliding_bytes();
+  info.sum_bytes = stream.sum_bytes();
   info.window_bytes = stream.window_bytes();
   info.dictionary_bytes = stream.dictionary_bytes();
   info.windows_summarized = stream.windows_summarized();
@@ -275,6 +278,8 @@ CompareAnswer FromProto(const v1::CompareResponse& response) {
   out.n_b = response.n_b();
   out.epsilon_a = response.epsilon_a();
   out.epsilon_b = response.epsilon_b();
+  out.n_uncertain_a = response.n_uncertain_a();
+  out.n_uncertain_b = response.n_uncertain_b();
   out.distance_low = response.distance_low();
   out.distance_high = response.distance_high();
   out.value = FromProto(response.value());
@@ -309,6 +314,7 @@ SpreadAnswer FromProto(const v1::SpreadResponse& response) {
   out.trimmed_mean_high = response.trimmed_mean_high();
   out.distinct_low = response.distinct_low();
   out.distinct_high = response.distinct_high();
+  out.n_uncertain = response.n_uncertain();
   return out;
 }
 

@@ -43,6 +43,7 @@ struct Options {
   std::string column, weight_column, y_column;
   std::string payload, form, tail_epsilon, sliding_epsilon;
   bool no_frequencies = false;
+  std::optional<bool> sums;
   bool by_weight = false;
   bool hierarchical = false;
   HierarchyOptions hierarchy;
@@ -168,7 +169,7 @@ void Command::Define() {
   create->add_option("--type", options_.type, std::string(client::TypeNames()))->option_text("T");
   create
       ->add_option("--epsilon", options_.epsilon,
-                   "Largest error, as a share of n: of ranks, or of counts for strings")
+                   "Largest error, as a share of n: of ranks, or of counts for strings and ipv6")
       ->option_text("E");
   create
       ->add_option("--frequency-epsilon", options_.frequency_epsilon,
@@ -186,6 +187,8 @@ void Command::Define() {
       ->option_text("E");
   create->add_flag("--no-frequencies", options_.no_frequencies,
                    "Keep no counts of items; with --form compact, windows need no sort");
+  create->add_flag("--sums,!--no-sums", options_.sums,
+                   "Add the values up, too: sum, and spread with tight means");
   create->add_option("--last", options_.last, "Answer over up to the last N values, too")
       ->option_text("N");
   create->add_option("--window", options_.window, "Answer over up to so much time, too, e.g. 1h")
@@ -261,7 +264,7 @@ void Command::Define() {
   AddScope(count);
   count->add_flag("--by-weight", options_.by_weight, "Add up weights instead of counting");
 
-  CLI::App* sum = AddWithStream("sum", "Of pairs (x, y): counts, sums and averages of y by x",
+  CLI::App* sum = AddWithStream("sum", "Counts, sums and averages of y by x, or of the values",
                                 [this] { return Sum(); });
   sum->add_option("--at-most", options_.sum.at_most, "Pairs with x <= V")->option_text("V...");
   sum->add_option("--between", options_.sum.between, "Pairs with LOW <= x <= HIGH")
@@ -328,11 +331,13 @@ int Command::Create() {
   };
   const double main_epsilon = epsilon("--epsilon", options_.epsilon);
   config.frequency_epsilon = epsilon("--frequency-epsilon", options_.frequency_epsilon);
-  if (config.type != client::ValueType::kString) {
+  if (config.HasRanks()) {
     config.quantile_epsilon = main_epsilon;
-  } else if (main_epsilon != 0) {  // strings have no ranks
+  } else if (main_epsilon != 0) {
     if (config.frequency_epsilon != 0) {
-      throw UsageError("--epsilon and --frequency-epsilon are the same for strings: give one");
+      throw UsageError("--epsilon and --frequency-epsilon are the same for " +
+                       std::string(config.type == client::ValueType::kString ? "strings" : "ipv6") +
+                       ": give one");
     }
     config.frequency_epsilon = main_epsilon;
   }
@@ -341,6 +346,7 @@ int Command::Create() {
   if (options_.form == "tail") config.quantile_form = client::QuantileForm::kTail;
   config.tail_epsilon = epsilon("--tail-epsilon", options_.tail_epsilon);
   config.no_frequencies = options_.no_frequencies;
+  config.sums = options_.sums;
   if (!options_.last.empty()) {
     config.sliding.max_values = ToCount("--last", options_.last, UINT64_MAX);
   }
@@ -356,11 +362,12 @@ int Command::Create() {
   if (options_.payload == "y") config.payload = client::PayloadType::kY;
   const client::StreamInfo made = Client(To()).CreateStream(options_.stream, config);
   if (options_.type.empty() && main_epsilon != 0 && made.config.epsilon() != main_epsilon) {
-    throw client::Error(
-        client::Code::kFailedPrecondition,
-        "\"" + options_.stream + "\" is a string stream, the daemon's default, of epsilon " +
-            ShowNumber(made.config.epsilon()) +
-            ": --epsilon needs --type string there. The stream exists now; delete it first");
+    const std::string made_type(client::TypeName(made.config.type));
+    throw client::Error(client::Code::kFailedPrecondition,
+                        "\"" + options_.stream + "\" is of type " + made_type +
+                            ", the daemon's default, of epsilon " +
+                            ShowNumber(made.config.epsilon()) + ": --epsilon needs --type " +
+                            made_type + " there. The stream exists now; delete it first");
   }
   return Print(made);
 }

@@ -173,39 +173,44 @@ Json ToJson(const client::SumsAnswer& answer) {
 }
 
 Json ToJson(const client::CompareAnswer& answer) {
-  return {{"n_a", IntegerToJson(answer.n_a)},
-          {"n_b", IntegerToJson(answer.n_b)},
-          {"epsilon_a", ToJson(answer.epsilon_a)},
-          {"epsilon_b", ToJson(answer.epsilon_b)},
-          {"distance_low", ToJson(answer.distance_low)},
-          {"distance_high", ToJson(answer.distance_high)},
-          {"value", ToJson(answer.value)},
-          {"share_a_low", ToJson(answer.share_a_low)},
-          {"share_a_high", ToJson(answer.share_a_high)},
-          {"share_b_low", ToJson(answer.share_b_low)},
-          {"share_b_high", ToJson(answer.share_b_high)},
-          {"moved", answer.moved ? Json(*answer.moved) : Json("cannot tell")},
-          {"chance_distance", ToJson(answer.chance_distance)}};
+  Json out = {{"n_a", IntegerToJson(answer.n_a)},
+              {"n_b", IntegerToJson(answer.n_b)},
+              {"epsilon_a", ToJson(answer.epsilon_a)},
+              {"epsilon_b", ToJson(answer.epsilon_b)},
+              {"distance_low", ToJson(answer.distance_low)},
+              {"distance_high", ToJson(answer.distance_high)},
+              {"value", ToJson(answer.value)},
+              {"share_a_low", ToJson(answer.share_a_low)},
+              {"share_a_high", ToJson(answer.share_a_high)},
+              {"share_b_low", ToJson(answer.share_b_low)},
+              {"share_b_high", ToJson(answer.share_b_high)},
+              {"moved", answer.moved ? Json(*answer.moved) : Json("cannot tell")},
+              {"chance_distance", ToJson(answer.chance_distance)}};
+  if (answer.n_uncertain_a != 0) out["n_uncertain_a"] = IntegerToJson(answer.n_uncertain_a);
+  if (answer.n_uncertain_b != 0) out["n_uncertain_b"] = IntegerToJson(answer.n_uncertain_b);
+  return out;
 }
 
 Json ToJson(const client::SpreadAnswer& answer) {
-  return {{"stream", answer.stream},
-          {"n", IntegerToJson(answer.n)},
-          {"epsilon", ToJson(answer.epsilon)},
-          {"low_phi", ToJson(answer.low_phi)},
-          {"high_phi", ToJson(answer.high_phi)},
-          {"low_quantile_low", ToJson(answer.low_quantile.first)},
-          {"low_quantile_high", ToJson(answer.low_quantile.second)},
-          {"high_quantile_low", ToJson(answer.high_quantile.first)},
-          {"high_quantile_high", ToJson(answer.high_quantile.second)},
-          {"range_low", ToJson(answer.range_low)},
-          {"range_high", ToJson(answer.range_high)},
-          {"trim", ToJson(answer.trim)},
-          {"trimmed_count", IntegerToJson(answer.trimmed_count)},
-          {"trimmed_mean_low", ToJson(answer.trimmed_mean_low)},
-          {"trimmed_mean_high", ToJson(answer.trimmed_mean_high)},
-          {"distinct_low", IntegerToJson(answer.distinct_low)},
-          {"distinct_high", IntegerToJson(answer.distinct_high)}};
+  Json out = {{"stream", answer.stream},
+              {"n", IntegerToJson(answer.n)},
+              {"epsilon", ToJson(answer.epsilon)},
+              {"low_phi", ToJson(answer.low_phi)},
+              {"high_phi", ToJson(answer.high_phi)},
+              {"low_quantile_low", ToJson(answer.low_quantile.first)},
+              {"low_quantile_high", ToJson(answer.low_quantile.second)},
+              {"high_quantile_low", ToJson(answer.high_quantile.first)},
+              {"high_quantile_high", ToJson(answer.high_quantile.second)},
+              {"range_low", ToJson(answer.range_low)},
+              {"range_high", ToJson(answer.range_high)},
+              {"trim", ToJson(answer.trim)},
+              {"trimmed_count", IntegerToJson(answer.trimmed_count)},
+              {"trimmed_mean_low", ToJson(answer.trimmed_mean_low)},
+              {"trimmed_mean_high", ToJson(answer.trimmed_mean_high)},
+              {"distinct_low", IntegerToJson(answer.distinct_low)},
+              {"distinct_high", IntegerToJson(answer.distinct_high)}};
+  if (answer.n_uncertain != 0) out["n_uncertain"] = IntegerToJson(answer.n_uncertain);
+  return out;
 }
 
 Json ToJson(const client::WatchAnswer& answer) {
@@ -247,10 +252,10 @@ Json ToJson(const client::StreamInfo& stream) {
               {"window_bytes", IntegerToJson(stream.window_bytes)},
               {"dictionary_bytes", IntegerToJson(stream.dictionary_bytes)},
               {"frequencies", !config.no_frequencies}};
-  if (config.type != client::ValueType::kString) {
+  if (config.HasRanks()) {
     out["quantile_form"] = client::FormName(config.quantile_form);
   }
-  if (config.quantile_form == client::QuantileForm::kTail) {
+  if (config.HasRanks() && config.quantile_form == client::QuantileForm::kTail) {
     out["tail_epsilon"] = ToJson(config.tail_epsilon);
   }
   if (!config.prefix_lengths.empty()) out["prefix_lengths"] = config.prefix_lengths;
@@ -262,6 +267,8 @@ Json ToJson(const client::StreamInfo& stream) {
   if (config.payload != client::PayloadType::kNone) {
     out["payload"] = config.payload == client::PayloadType::kWeight ? "weight" : "y";
   }
+  if (config.sums.value_or(false)) out["sums"] = true;
+  if (config.HasSums()) out["sum_bytes"] = IntegerToJson(stream.sum_bytes);
   if (config.sliding.any()) {
     out["sliding_bytes"] = IntegerToJson(stream.sliding_bytes);
     out["sliding"] = {{"max_values", IntegerToJson(config.sliding.max_values)},

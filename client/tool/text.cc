@@ -11,10 +11,14 @@ namespace {
 
 std::string Show(std::uint64_t value) { return std::to_string(value); }
 
+/// A number of values of which some may be outside.
+std::string ShowCount(std::uint64_t n, std::uint64_t uncertain) {
+  return (uncertain != 0 ? Show(n - uncertain) + " to " : std::string()) + Show(n);
+}
+
 std::string Heading(const client::AnswerHeader& header) {
-  std::string n = Show(header.n);
-  if (header.n_uncertain != 0) n = Show(header.n - header.n_uncertain) + " to " + n;
-  return Printable(header.stream) + ": n " + n + ", epsilon " + ShowNumber(header.epsilon) + "\n";
+  return Printable(header.stream) + ": n " + ShowCount(header.n, header.n_uncertain) +
+         ", epsilon " + ShowNumber(header.epsilon) + "\n";
 }
 
 std::string ItemsTable(const std::vector<client::ItemCount>& items, std::uint64_t n) {
@@ -200,7 +204,8 @@ std::string ToText(const client::CompareAnswer& answer) {
   table.Add({"share at or below it, first", ShowInterval(answer.share_a_low, answer.share_a_high)});
   table.Add(
       {"share at or below it, second", ShowInterval(answer.share_b_low, answer.share_b_high)});
-  table.Add({"n", Show(answer.n_a) + " and " + Show(answer.n_b)});
+  table.Add({"n", ShowCount(answer.n_a, answer.n_uncertain_a) + " and " +
+                      ShowCount(answer.n_b, answer.n_uncertain_b)});
   table.Add(
       {"distance by chance (1 %)", "up to " + ShowBound(answer.chance_distance, Side::kHigh)});
   return table.ToString();
@@ -246,17 +251,18 @@ std::string ToText(const client::StreamInfo& s) {
   table.Add({"n", Show(s.count)});
   table.Add({"refused", Show(s.refused)});
   table.Add({"answers", s.exact ? "exact" : "within epsilon"});
-  if (s.config.type != client::ValueType::kString) {
+  if (s.config.HasRanks()) {
     table.Add({"epsilon, quantiles", ShowNumber(s.config.quantile_epsilon) + " (" +
                                          std::string(client::FormName(s.config.quantile_form)) +
                                          ")"});
   }
-  if (s.config.quantile_form == client::QuantileForm::kTail) {
+  if (s.config.HasRanks() && s.config.quantile_form == client::QuantileForm::kTail) {
     table.Add({"epsilon, tail", ShowNumber(s.config.tail_epsilon)});
   }
   table.Add({"epsilon, frequencies", s.config.no_frequencies
                                          ? std::string("none kept")
                                          : ShowNumber(s.config.frequency_epsilon)});
+  if (s.config.sums.value_or(false)) table.Add({"sums", "of the values"});
   if (!s.config.prefix_lengths.empty()) {
     std::string lengths;
     for (const auto length : s.config.prefix_lengths) {
@@ -282,8 +288,9 @@ std::string ToText(const client::StreamInfo& s) {
   table.Add({"window", Show(s.window_fill) + " of " + Show(s.window_capacity) + " values"});
   table.Add({"pending values", Show(s.pending)});
   table.Add({"windows summarised", Show(s.windows_summarized)});
-  table.Add({"bytes, quantile summary", Show(s.quantile_bytes)});
+  if (s.config.HasRanks()) table.Add({"bytes, quantile summary", Show(s.quantile_bytes)});
   table.Add({"bytes, frequency summary", Show(s.frequency_bytes)});
+  if (s.config.HasSums()) table.Add({"bytes, sums", Show(s.sum_bytes)});
   if (sliding.any()) table.Add({"bytes, sliding windows", Show(s.sliding_bytes)});
   table.Add({"bytes, window", Show(s.window_bytes)});
   if (s.config.type == client::ValueType::kString) {

@@ -66,6 +66,7 @@ struct Config {
     std::string quantile_form = "histogram";  ///< histogram, compact, tail
     double tail_epsilon = 0.005;
     bool frequencies = true;
+    bool sums = false;
     double sliding_epsilon = 0.01;
     friend bool operator==(const Streams&, const Streams&) = default;
   };

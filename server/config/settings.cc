@@ -75,6 +75,8 @@ constexpr std::array kSettings = {
             1e-6, 0.5},
     Setting{"streams", "frequencies", "frequencies", TIDEMARK_FIELD(streams.frequencies),
             "count items, too; false: quantiles alone, which the compact form need not sort for"},
+    Setting{"streams", "sums", "sums", TIDEMARK_FIELD(streams.sums),
+            "add values up, too, for tight means; of numbers with nothing beside them"},
     Setting{"streams", "sliding_epsilon", "sliding-epsilon",
             TIDEMARK_FIELD(streams.sliding_epsilon),
             "largest error over a sliding window, as a share of its values", 1e-4, 0.2},

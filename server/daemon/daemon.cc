@@ -51,6 +51,7 @@ StreamSettings DefaultsOf(const Config& config) {
               ParseQuantileKind(config.streams.quantile_form).value_or(QuantileKind::kHistogram),
           .tail_epsilon = config.streams.tail_epsilon,
           .frequencies = config.streams.frequencies,
+          .sums = config.streams.sums,
           .sliding = {.epsilon = config.streams.sliding_epsilon}};
 }
 

@@ -176,6 +176,8 @@ absl::StatusOr<StreamSettings> FromProto(const v1::StreamConfig& config,
   // else.
   if (!HasRanks(settings.type)) settings.frequencies = true;
   if (config.no_frequencies()) settings.frequencies = false;
+  settings.sums =
+      config.has_sums() ? config.sums() : settings.sums && CanSumValues(settings.element());
   if (config.has_sliding()) {
     const v1::SlidingConfig& sliding = config.sliding();
     settings.sliding.values_max = sliding.max_values();
@@ -227,6 +229,7 @@ void ToProto(const StreamSettings& settings, v1::StreamConfig& config) {
     config.set_tail_epsilon(settings.tail_epsilon);
   }
   config.set_no_frequencies(!settings.frequencies);
+  if (settings.sums) config.set_sums(true);
   for (const int length : settings.hierarchy.prefix_lengths) {
     config.mutable_hierarchy()->add_prefix_lengths(static_cast<std::uint32_t>(length));
   }
@@ -266,6 +269,7 @@ void ToProto(const Stream& stream, v1::Stream& message) {
   message.set_windows_summarized(stats.windows_summarized);
   message.set_exact(stats.exact);
   message.set_sliding_bytes(stats.sliding_bytes);
+  message.set_sum_bytes(stats.sum_bytes);
 }
 
 void ToProto(const std::string& stream, const QuantilesAnswer& answer, v1::QuantilesResponse& out) {
@@ -363,6 +367,7 @@ void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadRe
   out.set_trimmed_mean_high(answer.mean_high);
   out.set_distinct_low(answer.distinct_low);
   out.set_distinct_high(answer.distinct_high);
+  out.set_n_uncertain(answer.coverage.uncertain);
 }
 
 void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
@@ -381,6 +386,8 @@ void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
     out.set_moved(*answer.moved ? v1::CompareResponse::MOVED_YES : v1::CompareResponse::MOVED_NO);
   }
   out.set_chance_distance(answer.chance_distance);
+  out.set_n_uncertain_a(answer.a.uncertain);
+  out.set_n_uncertain_b(answer.b.uncertain);
 }
 
 absl::StatusOr<PairRange> FromProto(const v1::SumRange& range) {

@@ -60,6 +60,7 @@ struct TcpCase {
   int connections = 0;
   bool one_stream = false;
   double digests = 0;  ///< not 0: compact quantiles of this epsilon, and nothing that needs order
+  bool sums = false;   ///< values are added up, too
 
   std::string Name() const {
     std::string name = std::to_string(frame / 1024) + "k values a frame, " +
@@ -67,6 +68,7 @@ struct TcpCase {
                        (connections == 1 ? " connection" : " connections");
     if (one_stream) name += ", one stream";
     if (digests != 0) name += digests < 0.01 ? ", digests 0.1 %" : ", digests 1 %";
+    if (sums) name += ", sums of values";
     return name;
   }
 };
@@ -108,6 +110,9 @@ double TcpRate(const Daemon& daemon, client::Client& client, const TcpCase& one,
   for (int i = 0; i < one.connections; ++i) {
     const int number = one.one_stream ? 0 : i;
     streams.push_back("tcp-" + std::to_string(round) + "-" + std::to_string(number));
+    if (one.sums && (i == 0 || !one.one_stream)) {
+      client.CreateStream(streams.back(), {.type = client::ValueType::kFloat32, .sums = true});
+    }
     if (one.digests != 0 && (i == 0 || !one.one_stream)) {
       client::StreamConfig config;
       config.type = client::ValueType::kFloat32;
@@ -206,6 +211,7 @@ Section Throughput(const Options& options) {
   }
   cases.push_back({16384, 4, true});
   for (const double epsilon : {0.001, 0.01}) cases.push_back({65536, 1, false, epsilon});
+  cases.push_back({65536, 1, false, 0, true});
 
   const auto measure = [&](const std::string& name, std::string_view unit, auto rate) {
     if (options.Wants(name)) section.Add(name, unit, rate() / kMillion);
@@ -221,7 +227,7 @@ Section Throughput(const Options& options) {
     measure("StatsD over TCP", "M lines/s", [&] { return StatsdTcpRate(daemon, options); });
     measure("sort alone, 2 threads", kUnit, [&] { return SortRate(*sorter.sorter, 2, options); });
     for (const TcpCase& one : cases) {
-      if (one.one_stream || one.digests != 0) continue;
+      if (one.one_stream || one.digests != 0 || one.sums) continue;
       measure("count only, " + one.Name(), kUnit,
               [&] { return CeilingRate(reader, one, options); });
     }
@@ -237,6 +243,8 @@ Section Throughput(const Options& options) {
     section.AddRatio("framed TCP: " + digests + " / as by default", "framed TCP, " + digests, best,
                      "");
   }
+  section.AddRatio("framed TCP: sums of values / as by default",
+                   "framed TCP, " + TcpCase{65536, 1, false, 0, true}.Name(), best, "");
   section.AddRatio("framed TCP / sort alone, 2 threads: " + TcpCase{65536, 1}.Name(), best,
                    "sort alone, 2 threads", "");
   section.AddRatio("framed TCP / count only: " + TcpCase{65536, 1}.Name(), best,

@@ -316,6 +316,41 @@ TEST_F(CommandTest, EpsilonOfStringsIsThatOfCounts) {
             "tidemark: --epsilon and --frequency-epsilon are the same for strings: give one");
 }
 
+// So have addresses of ipv6: nothing is said of quantiles that they do not have.
+TEST_F(CommandTest, EpsilonOfIpv6IsThatOfCounts) {
+  const Result r = Run({"create", "w", "--type", "ipv6", "--epsilon", "0.01", "--json"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  const auto json = nlohmann::json::parse(r.out);
+  EXPECT_EQ(json["epsilon"], 0.01);
+  EXPECT_EQ(json["frequency_epsilon"], 0.01);
+  EXPECT_FALSE(json.contains("quantile_form"));
+  const std::string described = Run({"describe", "w"}).out;
+  EXPECT_NE(described.find("epsilon, frequencies      0.01"), std::string::npos) << described;
+  EXPECT_EQ(described.find("quantile"), std::string::npos) << described;
+  const Result both =
+      Run({"create", "v", "--type", "ipv6", "--epsilon", "0.01", "--frequency-epsilon", "0.01"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_EQ(both.err.substr(0, both.err.find('\n')),
+            "tidemark: --epsilon and --frequency-epsilon are the same for ipv6: give one");
+}
+
+TEST_F(CommandTest, SumsOfValuesAreAskedForAndShown) {
+  const auto made = [&](const char* name, const char* option) {
+    const Result r = Run({"create", name, "--type", "float64", option, "--json"});
+    EXPECT_EQ(r.status, 0) << r.err;
+    return nlohmann::json::parse(r.out);
+  };
+  const auto with = made("w", "--sums");
+  EXPECT_EQ(with["sums"], true);
+  EXPECT_TRUE(with.contains("sum_bytes"));
+  const auto without = made("v", "--no-sums");
+  EXPECT_FALSE(without.contains("sums"));
+  EXPECT_FALSE(without.contains("sum_bytes"));
+  const std::string described = Run({"describe", "w"}).out;
+  EXPECT_NE(described.find("of the values"), std::string::npos) << described;
+  EXPECT_NE(described.find("bytes, sums"), std::string::npos) << described;
+}
+
 TEST_F(CommandTest, TopAndCount) {
   Run({"push", "s", "--type", "string"}, "a\nb\na\n");
   EXPECT_EQ(Run({"top", "s", "--support", "0.5", "--json"}).out,

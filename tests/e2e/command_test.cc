@@ -142,7 +142,7 @@ TEST(CommandOfADaemonOfStrings, EpsilonWithoutATypeIsRefused) {
   EXPECT_EQ(made.status, 1);
   EXPECT_EQ(
       made.err,
-      "tidemark: \"w\" is a string stream, the daemon's default, of epsilon 0.0001: --epsilon "
+      "tidemark: \"w\" is of type string, the daemon's default, of epsilon 0.0001: --epsilon "
       "needs --type string there. The stream exists now; delete it first (FAILED_PRECONDITION)\n");
   EXPECT_EQ(RunTidemark(daemon, {"create", "v"}).status, 0);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "summaries/crc32c.h"
@@ -210,6 +212,109 @@ TEST_F(ExchangeTest, WeightsPrefixesAndSums) {
   EXPECT_LE(sums.answers[0].sum_low, below);
   EXPECT_GE(sums.answers[0].sum_high, below);
   EXPECT_LE(sums.answers[0].sum_high - sums.answers[0].sum_low, 2 * 0.001 * magnitude + 1e-6);
+}
+
+TEST_F(ExchangeTest, SumsOfValuesGoOnElsewhere) {
+  constexpr double kEpsilon = 0.01;
+  StreamConfig config;
+  config.type = ValueType::kInt64;
+  config.quantile_epsilon = kEpsilon;
+  config.sums = true;
+  here_.client().CreateStream("s", config);
+  std::vector<std::int64_t> values(90'000);
+  for (auto& value : values) {
+    value = static_cast<std::int64_t>(random_() >> (20 + random_() % 40)) - 500;
+  }
+  Push(here_, "s", values);
+  const auto made = there_.client().ImportStream("s", {here_.client().ExportStream("s")});
+  EXPECT_EQ(made.config.sums, true);
+  EXPECT_GT(made.sum_bytes, 0u);
+  const std::vector<std::int64_t> more(10'000, 1'000'000'000);
+  Push(there_, "s", more);
+  const auto check = [&](TestDaemon& daemon) {
+    std::sort(values.begin(), values.end());
+    double magnitude = 0;
+    for (const std::int64_t value : values) magnitude += std::abs(static_cast<double>(value));
+    const auto sum = [&](std::size_t first, std::size_t last) {
+      std::int64_t total = 0;  // below 2^44 each
+      for (std::size_t i = first; i < last; ++i) total += values[i];
+      return static_cast<double>(total);
+    };
+    const std::size_t n = values.size();
+    const std::int64_t v = values[n / 3];
+    const auto at_most = static_cast<std::size_t>(
+        std::upper_bound(values.begin(), values.end(), v) - values.begin());
+    const auto row = daemon.client().Sums("s", {client::AtMostValue{Value{v}}}).answers.at(0);
+    EXPECT_TRUE(row.count_low <= at_most && at_most <= row.count_high);
+    EXPECT_TRUE(row.sum_low <= sum(0, at_most) && sum(0, at_most) <= row.sum_high);
+    EXPECT_LE(row.sum_high - row.sum_low, 2 * kEpsilon * magnitude);
+    for (const double trim : {0.0, 0.05}) {
+      const auto spread = daemon.client().Spread("s", {.trim = trim});
+      const auto cut = static_cast<std::size_t>(trim * static_cast<double>(n));
+      const double mean = sum(cut, n - cut) / static_cast<double>(n - 2 * cut);
+      const double hair = 1e-12 * std::abs(mean);
+      EXPECT_EQ(spread.trimmed_count, n - 2 * cut);
+      EXPECT_TRUE(spread.trimmed_mean_low <= mean + hair && mean - hair <= spread.trimmed_mean_high)
+          << spread.trimmed_mean_low << " to " << spread.trimmed_mean_high << ", not " << mean;
+    }
+  };
+  check(here_);
+  values.insert(values.end(), more.begin(), more.end());
+  check(there_);
+  config.sums = false;
+  there_.client().CreateStream("plain", config);
+  EXPECT_EQ(CodeOf([&] {
+              there_.client().MergeStreams("no", {"s", "plain"});
+            }),
+            Code::kInvalidArgument);
+}
+
+// Whoever exports a stream waits for what was taken in before, not for what keeps coming.
+TEST_F(ExchangeTest, ExportsWhileValuesComeAreOfAPrefix) {
+  constexpr std::size_t kBatch = 20'000;
+  StreamConfig config;
+  config.type = ValueType::kUint32;
+  here_.client().CreateStream("busy", config);
+  std::atomic<std::uint64_t> acknowledged{0};
+  std::atomic<bool> stop{false};
+  std::thread sender([&] {
+    const auto producer = here_.Producer();
+    const auto stream = producer->Open("busy");
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    std::vector<std::uint32_t> batch(kBatch);
+    std::uint32_t next = 0;
+    for (int round = 0; !stop; ++round) {
+      for (std::uint32_t& value : batch) value = next++;
+      ASSERT_TRUE(producer->SendBatch(*stream, batch).ok());
+      if (round % 50 == 49) {
+        ASSERT_TRUE(producer->Flush().ok());
+        acknowledged = producer->accepted();
+      }
+    }
+    ASSERT_TRUE(producer->Flush().ok());
+  });
+  while (acknowledged == 0) std::this_thread::yield();
+  for (int i = 0; i < 8; ++i) {
+    const std::uint64_t before = acknowledged;
+    const std::string file = here_.client().ExportStream("busy");
+    std::ostringstream name;
+    name << "busy" << i;
+    const auto made = there_.client().ImportStream(name.str(), {file});
+    EXPECT_GE(made.count, before);
+    EXPECT_LE(made.count, here_.client().DescribeStream("busy").count);
+    // The values are their own numbers: the first `count` of them, each once.
+    const auto answer = there_.client().Quantiles(name.str(), {0, 0.5, 1});
+    ASSERT_EQ(answer.answers.size(), 3u);
+    const auto number = [&](std::size_t at) {
+      return std::uint64_t{std::get<std::uint32_t>(answer.answers[at].value.kind)};
+    };
+    EXPECT_EQ(number(0), 0u);
+    EXPECT_EQ(number(2), made.count - 1);
+    EXPECT_LE(answer.answers[1].rank_low, number(1) + 1);
+    EXPECT_GE(answer.answers[1].rank_high, number(1) + 1);
+  }
+  stop = true;
+  sender.join();
 }
 
 TEST_F(ExchangeTest, WhatIsWrongIsSaid) {
