@@ -56,6 +56,25 @@ TYPED_TEST(PairSortTest, SortsStablyLikeTheStandardLibrary) {
   }
 }
 
+// Keys of 128 bits that take each way: within 64 bits with their indices, within 128, cut.
+TEST(PairSortTest128, SortsEveryRangeStably) {
+  std::mt19937_64 random(32);
+  const auto any = [&] { return Key128{random()} << 64 | random(); };
+  for (const std::size_t size : {2, 300, 4096, 5000}) {
+    for (int bits = 1; bits <= 128; ++bits) {
+      const Key128 base = bits == 128 ? 0 : any() >> 1 >> (bits - 1) << 1 << (bits - 1);
+      const std::uint64_t distinct = 1 + random() % (random() % 2 == 0 ? 8 : size);
+      std::vector<Key128> some(distinct), keys(size);
+      for (Key128& key : some) key = base + (any() >> (128 - bits));
+      for (Key128& key : keys) key = some[random() % distinct];
+      // Neighbours that agree in all but what may be cut off.
+      for (std::size_t i = 0; i < size; i += 3)
+        keys[i] = keys[0] ^ static_cast<Key128>(random() % 4);
+      ExpectSorted(keys, std::to_string(size) + " keys, " + std::to_string(bits) + " bits");
+    }
+  }
+}
+
 class FailingSorter final : public WindowSorter {
  public:
   std::string_view name() const override { return "failing"; }
@@ -72,6 +91,10 @@ TEST(PairSortTest, LeavesEverythingInPlaceWhenTheSorterFails) {
   FailingSorter sorter;
   EXPECT_THROW(SortPairs<std::uint32_t>(keys, payloads, sorter), SorterError);
   EXPECT_EQ(keys, (std::vector<std::uint32_t>{3, 1, 2}));
+  EXPECT_EQ(payloads, (std::vector<std::uint64_t>{30, 10, 20}));
+  std::vector<Key128> wide{~Key128{0}, 1, 2};
+  EXPECT_THROW(SortPairs<Key128>(wide, payloads, sorter), SorterError);
+  EXPECT_TRUE((wide == std::vector<Key128>{~Key128{0}, 1, 2}));
   EXPECT_EQ(payloads, (std::vector<std::uint64_t>{30, 10, 20}));
 }
 
