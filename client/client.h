@@ -123,7 +123,8 @@ class Client {
                                   bool by_weight = false);
   CountsAnswer Counts(const std::string& stream, const std::vector<Value>& items,
                       const Scope& scope = {}, bool by_weight = false);
-  /// Of a stream of addresses or strings with a hierarchy. A scope is for addresses alone.
+  /// Of a stream of addresses or strings with a hierarchy. A scope is not for streams
+  /// with weights.
   HierarchicalHeavyHittersAnswer HierarchicalHeavyHitters(const std::string& stream, double support,
                                                           const Scope& scope = {});
   /// Of a stream of pairs.

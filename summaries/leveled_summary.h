@@ -85,6 +85,13 @@ class LeveledSummary {
     }
   }
 
+  /// Calls visit(Level&) for each level below everything, the coarsest first. REQUIRES: afterwards
+  /// all have taken in the same values.
+  template <class Visit>
+  void ForEach(Visit visit) {
+    for (Level& level : levels_) visit(level);
+  }
+
   /// Errors: as Level's, and std::invalid_argument unless `other` has as many levels.
   void Merge(const LeveledSummary& other) {
     if (other.size() != size()) {

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include "summaries/fraction.h"
+#include "summaries/key_weight.h"
 #include "summaries/sliding_blocks.h"
 #include "summaries/sliding_record.h"
 
@@ -19,6 +21,19 @@ inline void CheckSlidingBlock(std::size_t keys, const SlidingRule& rule, const c
   if (keys == rule.block_size()) return;
   throw std::invalid_argument("a block of " + std::to_string(keys) + " keys was given to " + what +
                               ", expected " + std::to_string(rule.block_size()));
+}
+
+/// Errors: throws std::invalid_argument unless the items ascend and add up to at most `values`.
+template <class Key>
+void CheckSlidingItems(std::span<const KeyWeight<Key>> items, std::uint64_t values) {
+  std::uint64_t left = values;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].weight > left || (i > 0 && items[i].key <= items[i - 1].key)) {
+      throw std::invalid_argument(
+          "the items of a sliding block are more than its values or not ascending");
+    }
+    left -= items[i].weight;
+  }
 }
 
 /// Errors: throws std::logic_error unless record and blocks took in the same, and hold the range.

@@ -1,6 +1,7 @@
 #include "summaries/sliding_frequencies.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "summaries/byte_io.h"
@@ -35,6 +36,16 @@ auto SlidingFrequencyKind<Key>::First(std::span<const Key> sorted) const -> Data
   ForEachRun(sorted, rule->YoungDropped(0) + 1, [&](Key key, std::uint64_t count) {
     data->entries.push_back({key, count, 0});
   });
+  return data;
+}
+
+template <class Key>
+auto SlidingFrequencyKind<Key>::First(std::span<const KeyWeight<Key>> items) const -> Data {
+  auto data = std::make_shared<SlidingEntries<Key>>();
+  const std::uint64_t dropped = rule->YoungDropped(0);
+  for (const auto& item : items) {
+    if (item.weight > dropped) data->entries.push_back({item.key, item.weight, 0});
+  }
   return data;
 }
 
@@ -158,6 +169,17 @@ template struct SlidingFrequencyKind<std::uint64_t>;
 
 template <class Key>
 FrequencySnapshot<Key> SlidingFrequencyCover<Key>::Snapshot() const {
+  std::vector<KeyWeight<Key>> items;
+  const std::vector<Key> sorted = recent.Sorted();
+  internal::ForEachRun(std::span<const Key>(sorted), 1, [&](Key key, std::uint64_t count) {
+    items.push_back({key, count});
+  });
+  return Snapshot(items);
+}
+
+template <class Key>
+FrequencySnapshot<Key> SlidingFrequencyCover<Key>::Snapshot(
+    std::span<const KeyWeight<Key>> recent_items) const {
   std::vector<Share<Key>> shares;
   std::uint64_t dropped = 0;
   for (const Part& part : whole) {
@@ -176,12 +198,7 @@ FrequencySnapshot<Key> SlidingFrequencyCover<Key>::Snapshot() const {
                         std::min(entry.count + entry.delta, cut_values) - absent});
     }
   }
-  if (!recent.pieces.empty()) {
-    const std::vector<Key> sorted = recent.Sorted();
-    internal::ForEachRun(std::span<const Key>(sorted), 1, [&](Key key, std::uint64_t count) {
-      shares.push_back({key, count, count});
-    });
-  }
+  for (const auto& item : recent_items) shares.push_back({item.key, item.weight, item.weight});
   std::sort(shares.begin(), shares.end(),
             [](const Share<Key>& a, const Share<Key>& b) { return a.key < b.key; });
 
@@ -219,6 +236,15 @@ FrequencyView<Key> SlidingFrequencyCover<Key>::View(std::span<const Key> later_s
 }
 
 template <class Key>
+FrequencyView<Key> SlidingFrequencyCover<Key>::View(std::span<const KeyWeight<Key>> recent_items,
+                                                    std::span<const KeyWeight<Key>> later_items,
+                                                    std::uint64_t later_values) const {
+  const std::uint64_t unseen = range.later - std::min(range.later, later_values);
+  return FrequencyView<Key>::OfItems(Snapshot(recent_items), later_items,
+                                     range.uncertain() + unseen, std::nullopt, later_values);
+}
+
+template <class Key>
 SlidingFrequencies<Key>::SlidingFrequencies(std::shared_ptr<const SlidingRule> rule)
     : blocks_(rule, {rule}) {}
 
@@ -226,6 +252,14 @@ template <class Key>
 void SlidingFrequencies<Key>::AddBlock(std::span<const Key> sorted, std::uint64_t expired) {
   internal::CheckSlidingBlock(sorted.size(), rule(), "sliding frequencies");
   blocks_.Add(blocks_.kind().First(sorted), expired);
+}
+
+template <class Key>
+void SlidingFrequencies<Key>::AddItems(std::uint64_t values, std::span<const KeyWeight<Key>> items,
+                                       std::uint64_t expired) {
+  internal::CheckSlidingBlock(values, rule(), "sliding frequencies");
+  internal::CheckSlidingItems(items, values);
+  blocks_.Add(blocks_.kind().First(items), expired);
 }
 
 template <class Key>

@@ -21,6 +21,10 @@
 // are inside, so that it is at least its true count + d - k; hence an item with a true count of at
 // least s * (n_high - d + k) has an upper bound of at least s * n_high, and is reported.
 //
+// Some values of a block may be no item (AddItems: texts with fewer components than a level has,
+// sliding_levels.h). Nothing above asks that the counts add up: n is the number of values, and the
+// bounds of an item are those of the values that are that item.
+//
 // Source, proof: sliding_rule.h. Memory: 24 bytes an entry; of a block of B values that drops what
 // came at most D times at most B / (D - D_l) entries can be there, most often a few, none for
 // distinct items. With windows of 10^6 values: at epsilon = 1 % 17 KB of distinct items, 184 KB of
@@ -43,6 +47,7 @@
 #include <vector>
 
 #include "summaries/frequency_view.h"
+#include "summaries/key_weight.h"
 #include "summaries/sliding_blocks.h"
 #include "summaries/sliding_record.h"
 
@@ -69,6 +74,7 @@ struct SlidingFrequencyKind {
   std::shared_ptr<const SlidingRule> rule;
 
   Data First(std::span<const Key> sorted) const;
+  Data First(std::span<const KeyWeight<Key>> items) const;
   std::vector<Data> Merge(int level, std::span<const Chunk> children) const;
   std::uint64_t YoungStep(int level) const { return rule->YoungDropped(level); }
   bool MayStep(int level, std::uint64_t step, std::uint64_t age) const;
@@ -101,9 +107,17 @@ struct SlidingFrequencyCover {
 
   /// As one list of entries. Sorts `recent` and the entries: do it without the writer's lock.
   FrequencySnapshot<Key> Snapshot() const;
+  /// Where the record's keys are not the items themselves: `recent_items` are the ascending items
+  /// that `recent` comes to.
+  FrequencySnapshot<Key> Snapshot(std::span<const KeyWeight<Key>> recent_items) const;
   /// `later_sorted`: those of range.later that are at hand, ascending; outlives the view. The
   /// others (being sorted) count as unseen.
   FrequencyView<Key> View(std::span<const Key> later_sorted) const;
+  /// The same of items: `later_items` are those of `later_values` of the later values, ascending,
+  /// and outlive the view.
+  FrequencyView<Key> View(std::span<const KeyWeight<Key>> recent_items,
+                          std::span<const KeyWeight<Key>> later_items,
+                          std::uint64_t later_values) const;
 };
 
 /// Thread: one writer. Cover() must not run at the same time as a writing method (it is short: take
@@ -117,12 +131,19 @@ class SlidingFrequencies {
   /// the record, after it took in the same block.
   /// Errors: throws std::invalid_argument for another number of keys. Nothing has then changed.
   void AddBlock(std::span<const Key> sorted, std::uint64_t expired);
+  /// The same for a block whose items are known: ascending by key, each with the number of values
+  /// that are this item. `values`: those of the block, with those that are no item.
+  /// Errors: throws std::invalid_argument for another number of values than rule().block_size(),
+  /// and if the items are more than those or not ascending. Nothing has then changed.
+  void AddItems(std::uint64_t values, std::span<const KeyWeight<Key>> items, std::uint64_t expired);
   /// Frees what expired without a new block.
   void Expire(std::uint64_t expired) { blocks_.Expire(expired); }
 
   const SlidingRule& rule() const { return blocks_.rule(); }
   /// Values added.
   std::uint64_t end() const { return blocks_.end(); }
+  /// The same, as a level of leveled_summary.h has it.
+  std::uint64_t count() const { return end(); }
 
   /// What answers for `range`, which `record` gave.
   /// Errors: throws std::logic_error unless record and summary took in the same blocks.

@@ -16,6 +16,11 @@ namespace {
 // no longer has it. More than a few times in a row means that something is wrong.
 constexpr int kViewAttempts = 8;
 
+absl::Status WeightsOfRecent() {
+  return absl::UnimplementedError(
+      "weights are summed over the whole history alone: ask without last_values and last_time");
+}
+
 template <class View>
 absl::Status CheckSupport(const View& view, double support, const Coverage& coverage) {
   if (view.Serves(support)) return absl::OkStatus();
@@ -53,10 +58,7 @@ absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, c
   const StreamSettings& settings = stream.settings();
   const bool weights = settings.payload == PayloadType::kWeight;
   if (!ask.whole()) {
-    if (weights) {
-      return absl::UnimplementedError(
-          "weights are summed over the whole history alone: ask without last_values and last_time");
-    }
+    if (weights) return WeightsOfRecent();
     const absl::StatusOr<RecentView<Address>> recent = stream.Recent(ask.width, rule);
     if (!recent.ok()) return recent.status();
     return AnswerOf(settings.type,
@@ -74,37 +76,29 @@ absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, c
   return answer(HierarchicalView<Address>(view->summaries.hierarchy, open, sums));
 }
 
+using TextStream = KeyedStream<std::uint64_t>;
+using TextCounts = FrequencyView<std::uint64_t>;
 /// nullopt if the text of an item was forgotten since the view was taken.
-absl::StatusOr<std::optional<PrefixesAnswer>> OfTextView(const KeyedStream<std::uint64_t>& stream,
-                                                         const StreamView<std::uint64_t>& view,
-                                                         double support) {
-  using Counts = FrequencyView<std::uint64_t>;
-  std::span<const std::uint64_t> payloads;
-  if (view.open_payloads) payloads = *view.open_payloads;
-  const std::optional<LevelItems> items = stream.ItemsOfLevels(view.open->keys(), payloads);
-  if (!items) return std::nullopt;
-  const std::uint64_t open =
-      stream.settings().payload == PayloadType::kWeight
-          ? std::accumulate(payloads.begin(), payloads.end(), std::uint64_t{})
-          : view.open->size();
-  std::vector<Counts> levels;
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    levels.push_back(
-        Counts::OfItems(view.summaries.text_levels[i], (*items)[i], 0, std::nullopt, open));
-  }
-  PrefixesAnswer answer{{levels.front().n(), levels.front().epsilon()}, support, {}};
-  if (answer.coverage.n == 0) return answer;
-  if (absl::Status status = CheckSupport(levels.front(), support, answer.coverage); !status.ok()) {
-    return status;
-  }
+using TextsAnswer = absl::StatusOr<std::optional<PrefixesAnswer>>;
+
+/// `levels`: of level l in element l - 1. `coverage`: of all of them.
+TextsAnswer OfLevels(const TextStream& stream, std::span<const TextCounts> levels,
+                     const Coverage& coverage, double support) {
+  PrefixesAnswer answer{coverage, support, {}};
+  if (coverage.n == 0) return answer;
+  // Levels may have dropped more or less.
+  const auto least = std::max_element(
+      levels.begin(), levels.end(),
+      [](const auto& a, const auto& b) { return a.MinimumSupport() < b.MinimumSupport(); });
+  if (absl::Status status = CheckSupport(*least, support, coverage); !status.ok()) return status;
   bool forgotten = false;
   const auto parent_of = [&](int, std::uint64_t id) -> std::uint64_t {
     const std::optional<TextPlace> place = stream.ItemPlace(id);
     forgotten |= !place;
     return place ? place->parent : 0;
   };
-  const auto found =
-      LeveledHeavyHitters<std::uint64_t>(std::span<const Counts>(levels), support, parent_of);
+  const auto found = LeveledHeavyHitters<std::uint64_t>(levels, support, parent_of,
+                                                        coverage.n - coverage.uncertain);
   if (forgotten) return std::nullopt;
   if (absl::Status status = CheckRows(found.size(), support); !status.ok()) return status;
   std::vector<std::uint64_t> ids;
@@ -128,12 +122,50 @@ absl::StatusOr<std::optional<PrefixesAnswer>> OfTextView(const KeyedStream<std::
   return answer;
 }
 
-absl::StatusOr<PrefixesAnswer> OfTexts(const KeyedStream<std::uint64_t>& stream,
+TextsAnswer OfTextHistory(const TextStream& stream, const ViewRule<std::uint64_t>& rule,
+                          double support) {
+  const absl::StatusOr<StreamView<std::uint64_t>> view = stream.View(rule);
+  if (!view.ok()) return view.status();
+  std::span<const std::uint64_t> payloads;
+  if (view->open_payloads) payloads = *view->open_payloads;
+  const std::optional<LevelItems> items = stream.ItemsOfLevels(view->open->keys(), payloads);
+  if (!items) return std::nullopt;
+  const std::uint64_t open =
+      stream.settings().payload == PayloadType::kWeight
+          ? std::accumulate(payloads.begin(), payloads.end(), std::uint64_t{0})
+          : view->open->size();
+  std::vector<TextCounts> levels;
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    levels.push_back(
+        TextCounts::OfItems(view->summaries.text_levels[i], (*items)[i], 0, std::nullopt, open));
+  }
+  return OfLevels(stream, levels, {levels.front().n(), levels.front().epsilon()}, support);
+}
+
+TextsAnswer OfRecentTexts(const TextStream& stream, const SlidingWidth& width,
+                          const ViewRule<std::uint64_t>& rule, double support) {
+  const absl::StatusOr<RecentView<std::uint64_t>> recent = stream.Recent(width, rule);
+  if (!recent.ok()) return recent.status();
+  const SlidingLevelsCover& cover = *recent->blocks.text_levels;
+  const auto items_of = [&](std::span<const std::uint64_t> sorted) {
+    return stream.ItemsOfLevels(sorted, {});
+  };
+  const std::optional<LevelItems> later_items = items_of(recent->later);
+  if (!later_items) return std::nullopt;
+  const std::optional<std::vector<TextCounts>> levels =
+      cover.Views(items_of, *later_items, recent->later.size());
+  if (!levels) return std::nullopt;
+  return OfLevels(stream, *levels, CoverageOf(*recent), support);
+}
+
+absl::StatusOr<PrefixesAnswer> OfTexts(const TextStream& stream, const Ask& ask,
                                        const ViewRule<std::uint64_t>& rule, double support) {
+  if (!ask.whole() && stream.settings().payload == PayloadType::kWeight) {
+    return WeightsOfRecent();
+  }
   for (int attempt = 0; attempt < kViewAttempts; ++attempt) {
-    const absl::StatusOr<StreamView<std::uint64_t>> view = stream.View(rule);
-    if (!view.ok()) return view.status();
-    absl::StatusOr<std::optional<PrefixesAnswer>> answer = OfTextView(stream, *view, support);
+    TextsAnswer answer = ask.whole() ? OfTextHistory(stream, rule, support)
+                                     : OfRecentTexts(stream, ask.width, rule, support);
     if (!answer.ok()) return answer.status();
     if (*answer) return **std::move(answer);
   }
@@ -161,13 +193,8 @@ absl::StatusOr<PrefixesAnswer> QueryEngine::HierarchicalHeavyHitters(std::string
       return OfAddresses(keyed, ask, Rule<Key>(ask.deadline), support);
     });
   }
-  if (!ask.whole()) {
-    return absl::UnimplementedError(
-        "prefixes of strings are counted over the whole history alone: ask without last_values and "
-        "last_time");
-  }
-  return OfTexts(static_cast<const KeyedStream<std::uint64_t>&>(**stream),
-                 Rule<std::uint64_t>(ask.deadline), support);
+  return OfTexts(static_cast<const TextStream&>(**stream), ask, Rule<std::uint64_t>(ask.deadline),
+                 support);
 }
 
 }  // namespace tidemark::server

@@ -34,6 +34,10 @@ SlidingSummaries<Key>::SlidingSummaries(const SummaryOptions& options)
       hierarchy_.emplace(record_.shared_rule(),
                          PrefixLevels<Key>(options.hierarchy.prefix_lengths));
     }
+    if (options.hierarchy.depth > 0 && !options.weights) {
+      text_levels_.emplace(record_.shared_rule(),
+                           static_cast<std::size_t>(options.hierarchy.depth));
+    }
   }
   Publish();
 }
@@ -41,7 +45,7 @@ SlidingSummaries<Key>::SlidingSummaries(const SummaryOptions& options)
 template <class Key>
 void SlidingSummaries<Key>::AddBlock(std::shared_ptr<const Key[]> arrived,
                                      std::span<const TimedCount> batches,
-                                     std::span<const Key> sorted) {
+                                     std::span<const Key> sorted, const LevelItems& level_items) {
   const std::lock_guard lock(mutex_);
   record_.AddBlock(std::move(arrived), batches);
   if constexpr (kRankedKeys<Key>) {
@@ -49,6 +53,7 @@ void SlidingSummaries<Key>::AddBlock(std::shared_ptr<const Key[]> arrived,
   }
   if (frequencies_) frequencies_->AddBlock(sorted, record_.expired());
   if (hierarchy_) hierarchy_->AddBlock(sorted, record_.expired());
+  if (text_levels_) text_levels_->AddBlock(level_items, record_.expired());
   Publish();
 }
 
@@ -68,6 +73,9 @@ SlidingView<Key> SlidingSummaries<Key>::View(const SlidingWidth& width, std::uin
   if constexpr (kRankedKeys<Key>) {
     if (quantiles_) view.quantiles = quantiles_->Cover(view.range, record_);
   }
+  if constexpr (sizeof(Key) == sizeof(std::uint64_t)) {  // ids of strings
+    if (text_levels_) view.text_levels = text_levels_->Cover(view.range, record_);
+  }
   if (frequencies_) view.frequencies = frequencies_->Cover(view.range, record_);
   if (hierarchy_) view.hierarchy = hierarchy_->Cover(view.range, record_);
   return view;
@@ -77,9 +85,12 @@ SlidingView<Key> SlidingSummaries<Key>::View(const SlidingWidth& width, std::uin
 template <class Key>
 void SlidingSummaries<Key>::Publish() {
   const std::uint64_t as_they_came = record_.rule().recent_values() + block_size();
-  keys_kept_ = std::min(record_.end(), as_they_came) + (frequencies_ ? frequencies_->entries() : 0);
+  values_kept_ = std::min(record_.end(), as_they_came);
+  keys_kept_ = values_kept_ + (frequencies_ ? frequencies_->entries() : 0) +
+               (text_levels_ ? text_levels_->entries() : 0);
   std::size_t bytes = record_.bytes() + (frequencies_ ? frequencies_->bytes() : 0) +
-                      (hierarchy_ ? hierarchy_->bytes() : 0);
+                      (hierarchy_ ? hierarchy_->bytes() : 0) +
+                      (text_levels_ ? text_levels_->bytes() : 0);
   if constexpr (kRankedKeys<Key>) bytes += quantiles_ ? quantiles_->bytes() : 0;
   bytes_ = bytes;
   end_ = record_.end();
@@ -92,6 +103,7 @@ std::string SlidingSummaries<Key>::Serialize() const {
   if (quantiles_) bytes += quantiles_->Serialize();
   if (frequencies_) bytes += frequencies_->Serialize();
   if (hierarchy_) bytes += hierarchy_->Serialize();
+  if (text_levels_) bytes += text_levels_->Serialize();
   return bytes;
 }
 

@@ -13,8 +13,10 @@
 #include <string>
 
 #include "server/summarize/kept_kinds.h"
+#include "server/summarize/stream_summaries.h"
 #include "server/summarize/summary_options.h"
 #include "summaries/sliding_hierarchy.h"
+#include "summaries/sliding_levels.h"
 #include "summaries/sliding_record.h"
 
 namespace tidemark::server {
@@ -35,6 +37,7 @@ struct SlidingView {
   std::optional<typename KeptKinds<Key>::RecentQuantileCover> quantiles;
   std::optional<typename KeptKinds<Key>::RecentItemCover> frequencies;
   std::optional<SlidingHierarchyCover<Key>> hierarchy;
+  std::optional<SlidingLevelsCover> text_levels;
 };
 
 /// Thread: one writer; every other method from any thread.
@@ -48,9 +51,10 @@ class SlidingSummaries {
   /// How many values the next window must have.
   std::size_t block_size() const { return record_.rule().block_size(); }
 
-  /// Takes in the next window, in the order in which its values came and sorted.
+  /// Takes in the next window, in the order in which its values came and sorted. `level_items`: of
+  /// strings with a hierarchy and without weights, what it comes to on each level.
   void AddBlock(std::shared_ptr<const Key[]> arrived, std::span<const TimedCount> batches,
-                std::span<const Key> sorted);
+                std::span<const Key> sorted, const LevelItems& level_items = {});
 
   /// Values taken in. Like bytes() and keys_kept(), known without a wait for a block under way.
   std::uint64_t end() const { return end_; }
@@ -63,26 +67,30 @@ class SlidingSummaries {
 
   std::size_t bytes() const { return bytes_; }
   std::string Serialize() const;
-  /// Calls visit(key) for every key that an answer may name, for some several times: keys_kept()
-  /// times at most.
+  /// Calls visit(key) for every key that an answer may name or that stands below such a key, for
+  /// some several times: keys_kept() times at most.
   template <class Visit>
   void ForEachKey(Visit visit) const {
     const std::lock_guard lock(mutex_);
     record_.ForEachKey(visit);
     if (frequencies_) frequencies_->ForEachKey(visit);
+    if (text_levels_) text_levels_->ForEachKey(visit);
   }
   std::size_t keys_kept() const { return keys_kept_; }
+  /// Those of them that are values as they came, at most.
+  std::size_t values_kept() const { return values_kept_; }
 
  private:
   void Publish();
 
   std::atomic<std::uint64_t> end_{0};
-  std::atomic<std::size_t> bytes_{0}, keys_kept_{0};
+  std::atomic<std::size_t> bytes_{0}, keys_kept_{0}, values_kept_{0};
   mutable std::mutex mutex_;  // guards all below
   SlidingRecord<Key> record_;
   std::optional<typename KeptKinds<Key>::RecentQuantiles> quantiles_;
   std::optional<typename KeptKinds<Key>::RecentItems> frequencies_;
   std::optional<SlidingHierarchy<Key>> hierarchy_;  // of addresses without weights
+  std::optional<SlidingLevels> text_levels_;        // of strings without weights
 };
 
 extern template class SlidingSummaries<std::uint32_t>;

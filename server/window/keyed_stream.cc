@@ -77,14 +77,14 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     if (!summaries_) {
       summaries_ = std::make_unique<StreamSummaries<Key>>(settings_.summaries());
     }
+    LevelItems level_items;
     if (digest.count > 0) {
       summaries_->AddDigest(digest);
     } else {
-      LevelItems level_items;
       if (text_levels_) level_items = ItemsOfLevels(keys.keys(), payloads).value();
       summaries_->AddWindow(keys.keys(), payloads, level_items);
     }
-    if (sliding_) sliding_->AddBlock(std::move(came), batches, keys.keys());
+    if (sliding_) sliding_->AddBlock(std::move(came), batches, keys.keys(), level_items);
     SummarySnapshot<Key> snapshot = summaries_->Snapshot();
     if (context_.merged) context_.merged(std::chrono::steady_clock::now() - start);
     const std::size_t size = keys.size();
@@ -99,9 +99,15 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     pending_keys_ -= size;
     pending_bytes_ -= bytes;
     if (dictionary_) {
-      // Amortised: scanned only when at least half of it may be forgotten.
-      const std::size_t held = ItemsKept() + (pending_keys_ + open_.size() + size) * KeysOfValue();
-      if (dictionary_->size() > 2 * held) ForgetItems();
+      // Amortised: scanned only when at least half of it may be forgotten. Of a hierarchy each
+      // value that sliding windows keep as it came may have a text on every level; and if more is
+      // needed than that (sliding_levels.h), not again until many came.
+      const std::size_t values = pending_keys_ + open_.size() + size;
+      const std::size_t as_they_came = sliding_ ? sliding_->values_kept() : 0;
+      const std::size_t held =
+          ItemsKept() + values * KeysOfValue() + as_they_came * (KeysOfValue() - 1);
+      const std::size_t known = dictionary_->size();
+      if (known > 2 * held && known > forgotten_to_ + held / 2) ForgetItems();
     }
     window_published_.notify_all();
     lock.unlock();
@@ -160,7 +166,7 @@ std::string KeyedStream<Key>::SerializeSummaries() const {
   if (!summaries_) return std::string();
   const SummaryFrames frames = summaries_->Frames();
   return frames.quantiles + frames.frequencies + frames.weights + frames.hierarchy + frames.sums +
-         (sliding_ ? sliding_->Serialize() : std::string());
+         frames.text_levels + (sliding_ ? sliding_->Serialize() : std::string());
 }
 
 template <class Key>

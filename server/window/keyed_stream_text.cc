@@ -93,6 +93,7 @@ void KeyedStream<Key>::ForgetItems() {
   dictionary_->Forget(published_windows_, [&](std::uint64_t id) {
     return std::binary_search(ids.begin(), ids.end(), id);
   });
+  forgotten_to_ = dictionary_->size();
   CountDictionary(0);
 }
 

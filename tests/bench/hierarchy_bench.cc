@@ -7,7 +7,7 @@
 // Prints Markdown. On one thread, in its CPU time; windows are copied in before they are sorted,
 // outside the timing. Each figure of time is the median of several rounds after a long history.
 //   share = time of the bare sort / (time of sort + summary)
-// IPv4 keys are sorted by the `cpu` sorter, IPv6 keys by std::sort, a third as fast as that sorter is.
+// Keys are sorted by the `cpu` sorter.
 // Exit status 1: an answer is outside its bound.
 #include <algorithm>
 #include <array>
@@ -16,11 +16,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "gpu/sort/sorter_factory.h"
@@ -34,6 +36,7 @@
 #include "summaries/sliding_frequencies.h"
 #include "summaries/sliding_hierarchical_view.h"
 #include "summaries/sliding_hierarchy.h"
+#include "summaries/sliding_levels.h"
 #include "summaries/sliding_record.h"
 #include "summaries/sorted_runs.h"
 #include "tests/bench/measuring.h"
@@ -157,12 +160,8 @@ class EachLevel {
 
 template <class Key>
 void SortWindow(sort::WindowSorter& sorter, std::vector<Key>& keys) {
-  if constexpr (sizeof(Key) <= 8) {
-    std::array<std::span<Key>, 1> channels{keys};
-    sorter.Sort(sort::Channels<Key>(channels));
-  } else {
-    std::sort(keys.begin(), keys.end());
-  }
+  std::array<std::span<Key>, 1> channels{keys};
+  sorter.Sort(sort::Channels<Key>(channels));
 }
 
 struct Figures {
@@ -351,6 +350,119 @@ bool PrintTexts(const Plan& plan, sort::WindowSorter& sorter) {
   return right;
 }
 
+/// Texts of five components whose ids are no hashes, but in no order either: what stands above one
+/// is told by the id, whatever their number.
+struct NumberedTexts {
+  static constexpr int kDepth = 5, kBits = 9;  // of a component; the last one has 17
+  static constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15u, kInverse = 0xF1DE'83E1'9937'733Du;
+  static_assert(kOdd * kInverse == 1);
+  static std::uint64_t Id(int level, std::uint64_t text) {
+    const std::uint64_t prefix = level == kDepth ? text : text >> (17 + kBits * (4 - level));
+    return (static_cast<std::uint64_t>(level) << 56 | prefix) * kOdd;
+  }
+  static TextPlace Place(std::uint64_t id) {
+    const std::uint64_t plain = id * kInverse, prefix = plain & ~(std::uint64_t{255} << 56);
+    const int level = static_cast<int>(plain >> 56);
+    const std::uint64_t above = level == kDepth ? prefix >> 17 : prefix >> kBits;
+    return {level, level == 1 ? 0 : (static_cast<std::uint64_t>(level - 1) << 56 | above) * kOdd};
+  }
+};
+
+std::vector<std::vector<KeyWeight<std::uint64_t>>> ItemsOfLevels(
+    std::span<const std::uint64_t> sorted) {
+  std::vector<KeyWeight<std::uint64_t>> items;
+  internal::ForEachRun(sorted, 1, [&](std::uint64_t key, std::uint64_t count) {
+    items.push_back({key, count});
+  });
+  return TextItems(std::span<const KeyWeight<std::uint64_t>>(items), NumberedTexts::kDepth,
+                   NumberedTexts::Place);
+}
+
+/// The last 10^6 texts: sliding counts of each level, and how many texts a dictionary holds for it.
+bool PrintSlidingTexts(const Plan& plan, sort::WindowSorter& sorter) {
+  std::printf(
+      "\nTexts of %d components, the last 10^6\n\n"
+      "| epsilon | data | sort, M/s | items of all levels, M/s | summary, M/s | entries | kB | "
+      "texts "
+      "known | answer of the last 10^6, us | 10^5 | reported |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n",
+      NumberedTexts::kDepth);
+  bool right = true;
+  for (const double epsilon : {1e-2, 1e-3}) {
+    for (const bool fresh : {false, true}) {
+      SlidingOptions options;
+      options.epsilon = epsilon;
+      options.max_values = 1'000'000;
+      SlidingRecord<std::uint64_t> record(options);
+      SlidingLevels summary(record.shared_rule(), NumberedTexts::kDepth);
+      std::mt19937_64 random(20);
+      const std::size_t size = record.rule().block_size();
+      double sort_s = 0, items_s = 0, summary_s = 0;
+      std::size_t timed = 0;
+      for (std::size_t n = 0; n < plan.keys_before; n += size) {
+        std::vector<std::uint64_t> keys(size);
+        for (auto& key : keys) {
+          // Half of the new ones lie somewhere below one prefix.
+          const std::uint64_t text = fresh ? random() : Mix(ZipfRank(random) * NumberedTexts::kOdd);
+          key = NumberedTexts::Id(NumberedTexts::kDepth,
+                                  fresh && text % 2 == 0 ? text >> 38 : text >> 11);
+        }
+        auto arrived = std::make_shared_for_overwrite<std::uint64_t[]>(size);
+        std::copy(keys.begin(), keys.end(), arrived.get());
+        record.AddBlock(std::move(arrived), {});
+        const double start = ThreadSeconds();
+        SortWindow(sorter, keys);
+        const double sorted = ThreadSeconds();
+        const auto items = ItemsOfLevels(keys);
+        const double found = ThreadSeconds();
+        summary.AddBlock(items, record.expired());
+        const double end = ThreadSeconds();
+        if (n < plan.keys_before / 2) continue;
+        sort_s += sorted - start;
+        items_s += found - sorted;
+        summary_s += end - found;
+        timed += size;
+      }
+      std::unordered_set<std::uint64_t> known;
+      const auto know = [&](std::uint64_t id) {
+        while (known.insert(id).second && NumberedTexts::Place(id).level > 1) {
+          id = NumberedTexts::Place(id).parent;
+        }
+      };
+      record.ForEachKey(know);
+      summary.ForEachKey(know);
+      std::array<double, 2> answer_us{};
+      std::size_t reported = 0;
+      for (const std::size_t width : {1'000'000, 100'000}) {
+        std::vector<double> answers;
+        for (int i = 0; i < plan.answers; ++i) {
+          const double start = ThreadSeconds();
+          const auto cover = summary.Cover(record.Last(width, 0), record);
+          const std::vector<SlidingLevelsCover::Items> later(summary.size());
+          const auto items_of = [](std::span<const std::uint64_t> ids) {
+            return std::optional(ItemsOfLevels(ids));
+          };
+          const auto views = cover.Views(items_of, later, 0).value();
+          const auto items = LeveledHeavyHitters<std::uint64_t>(
+              std::span<const FrequencyView<std::uint64_t>>(views), 0.05,
+              [](int, std::uint64_t id) { return NumberedTexts::Place(id).parent; });
+          answers.push_back(1e6 * (ThreadSeconds() - start));
+          for (const auto& view : views) right &= view.WithinEpsilon();
+          if (width == 1'000'000) reported = items.size();
+        }
+        answer_us[width == 1'000'000 ? 0 : 1] = SpreadOf(answers).median;
+      }
+      const auto rate = [&](double seconds) { return 1e-6 * static_cast<double>(timed) / seconds; };
+      std::printf("| %g | %s | %.0f | %.1f | %.1f | %zu | %.1f | %zu | %.0f | %.0f | %zu |\n",
+                  epsilon, fresh ? "ever new" : "Zipf(1.1)", rate(sort_s), rate(items_s),
+                  rate(summary_s), summary.entries(), 1e-3 * static_cast<double>(summary.bytes()),
+                  known.size(), answer_us[0], answer_us[1], reported);
+      std::fflush(stdout);
+    }
+  }
+  return right;
+}
+
 /// The last 10^6 addresses: one sliding hierarchy, and sliding frequencies for each level.
 bool PrintSliding(const Plan& plan, sort::WindowSorter& sorter, const std::vector<int>& steps) {
   std::printf(
@@ -457,7 +569,10 @@ int Run(const Plan& plan, const std::string& part) {
     right &= PrintTable<Key128>(plan, *selection.sorter, {8, 1}, {1e-3});
   }
   if (part.empty() || part == "--sliding") right &= PrintSliding(plan, *selection.sorter, {8, 1});
-  if (part.empty() || part == "--texts") right &= PrintTexts(plan, *selection.sorter);
+  if (part.empty() || part == "--texts") {
+    right &= PrintTexts(plan, *selection.sorter);
+    right &= PrintSlidingTexts(plan, *selection.sorter);
+  }
   if (!right) {
     std::fprintf(stderr, "an answer was outside its bound\n");
     return EXIT_FAILURE;

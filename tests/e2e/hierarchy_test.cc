@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/e2e/test_daemon.h"
@@ -139,7 +141,8 @@ TEST_F(HierarchyTest, PathsAreHeavyWithoutTheHeavyOnesBelow) {
   client::Scope scope;
   scope.last_values = 10;
   EXPECT_EQ(CodeOf([&] { client().HierarchicalHeavyHitters("paths", 0.1, scope); }),
-            Code::kUnimplemented);
+            Code::kFailedPrecondition)
+      << "a stream without sliding windows";
 
   auto watch = client().WatchHierarchicalHeavyHitters("paths", 0.08);
   const auto pushed = watch.Next();
@@ -161,6 +164,117 @@ TEST_F(HierarchyTest, PathsAreHeavyWithoutTheHeavyOnesBelow) {
 
   // What was forgotten makes room: no more than a few windows' items are held.
   EXPECT_LT(client().DescribeStream("paths").dictionary_bytes, 60'000'000u);
+}
+
+/// The last `width` of what was sent.
+std::vector<std::string> Last(const std::vector<std::string>& sent, std::size_t width) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(width, sent.size()));
+  return {sent.end() - count, sent.end()};
+}
+
+TEST_F(HierarchyTest, PathsOfTheLastValues) {
+  StreamConfig config;
+  config.type = ValueType::kString;
+  config.separator = "/";
+  config.depth = 4;
+  // So wide an epsilon that windows begin inside blocks whose values are no longer there as they
+  // came.
+  config.sliding = {.max_values = 50'000, .max_time = std::chrono::hours(1), .epsilon = 0.04};
+  client().CreateStream("paths", config);
+  client::Scope scope;
+  scope.last_values = 10;
+  EXPECT_EQ(client().HierarchicalHeavyHitters("paths", 0.1, scope).n, 0u);
+  // First one folder is heavy, then another one; between them, separators at the ends and several
+  // in a row, and nothing at all.
+  std::vector<std::string> sent;
+  const auto send = [&](std::size_t count, const std::string& folder) {
+    std::vector<std::string> next = MakePaths(random_, count);
+    for (std::size_t i = 0; i < count; i += 3) next[i] = folder + std::to_string(random_());
+    constexpr std::array kOdd{"", "/", "//", "/a/", "a//b", "a/", "///a", "a/b/c/d/e/f/g"};
+    for (std::size_t i = 1; i < count; i += 30) next[i] = kOdd[random_() % kOdd.size()];
+    Push("paths", next);
+    sent.insert(sent.end(), next.begin(), next.end());
+  };
+  send(60'000, "/old/");
+  for (int part = 0; part < 5; ++part) {
+    send(part < 4 ? 12'000 : 37, "/new/below/");
+    for (const std::size_t width : {1, 2, 63, 64, 65, 400, 1000, 20'000, 35'000, 49'999, 50'000}) {
+      scope.last_values = width;
+      for (const double support : {0.06, 0.2}) {
+        SCOPED_TRACE(testing::Message()
+                     << "last " << width << " of " << sent.size() << ", support " << support);
+        const auto answer = client().HierarchicalHeavyHitters("paths", support, scope);
+        EXPECT_EQ(answer.epsilon, 0.04);
+        ASSERT_NO_FATAL_FAILURE(CheckPaths(answer, Last(sent, width), 4));
+      }
+    }
+  }
+  scope.last_values = 35'000;
+  std::set<std::string> found;
+  for (const auto& prefix : client().HierarchicalHeavyHitters("paths", 0.1, scope).prefixes) {
+    found.insert(*prefix.text);
+  }
+  EXPECT_TRUE(found.contains("/new/below"));
+  EXPECT_FALSE(found.contains("/new")) << "all of it is below";
+  EXPECT_FALSE(found.contains("/old")) << "it went before";
+  client::Scope hour;
+  hour.last_time = std::chrono::hours(1);
+  ASSERT_NO_FATAL_FAILURE(
+      CheckPaths(client().HierarchicalHeavyHitters("paths", 0.06, hour), sent, 4));
+
+  client::WatchOptions options;
+  options.scope.last_values = 1'000;
+  auto watch = client().WatchHierarchicalHeavyHitters("paths", 0.1, options);
+  const auto pushed = watch.Next();
+  ASSERT_TRUE(pushed);
+  ASSERT_NO_FATAL_FAILURE(
+      CheckPaths(std::get<HierarchicalHeavyHittersAnswer>(pushed->answer), Last(sent, 1'000), 4));
+
+  const Completed done = RunTidemark(
+      daemon_, {"top", "paths", "--support", "0.1", "--hierarchical", "--last", "1000"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("/new/below"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("n 1000"), std::string::npos) << done.out;
+  for (const auto& [wrong, said] : {std::pair{"50001", "50000"}, std::pair{"0", "--last"}}) {
+    const Completed refused = RunTidemark(
+        daemon_, {"top", "paths", "--support", "0.1", "--hierarchical", "--last", wrong});
+    EXPECT_NE(refused.status, 0);
+    EXPECT_NE(refused.err.find(said), std::string::npos) << refused.err;
+    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+  }
+}
+
+// What no window can name any more is forgotten: a stream of ever new texts goes on in a budget
+// that holds a few windows of them.
+TEST(HierarchyOfFewTexts, GoesOnInASmallBudget) {
+  TestDaemon daemon({"--max-text-bytes", "12000000"});
+  StreamConfig config;
+  config.type = ValueType::kString;
+  config.separator = ".";
+  config.depth = 3;
+  config.sliding = {.max_values = 20'000, .max_time = {}, .epsilon = 0.1};
+  daemon.client().CreateStream("new", config);
+  std::mt19937_64 random(6);
+  std::vector<std::string> sent;
+  client::Scope scope;
+  scope.last_values = 20'000;
+  for (int part = 0; part < 30; ++part) {
+    std::vector<std::string> next;
+    for (int i = 0; i < 5'000; ++i) {
+      const std::string fresh = std::to_string(random());
+      next.push_back(i % 4 == 0 ? "same.place." + fresh : fresh + "." + fresh + "." + fresh);
+    }
+    client::Pusher pusher = daemon.client().Push("new");
+    pusher.Write(next);
+    pusher.Finish();
+    sent.insert(sent.end(), next.begin(), next.end());
+    const auto answer = daemon.client().HierarchicalHeavyHitters("new", 0.15, scope);
+    ASSERT_EQ(answer.n, std::min<std::size_t>(sent.size(), 20'000));
+    std::set<std::string> found;
+    for (const auto& prefix : answer.prefixes) found.insert(*prefix.text);
+    EXPECT_EQ(found, (std::set<std::string>{"", "same.place"}));
+  }
+  EXPECT_LT(daemon.client().DescribeStream("new").dictionary_bytes, 12'000'000u);
 }
 
 TEST_F(HierarchyTest, TheCommandMakesAndAsks) {
@@ -218,9 +332,9 @@ TEST_F(HierarchyTest, AddressesOfTheLastValues) {
     for (const auto& prefix : answer.prefixes) {
       found.insert({std::get<Ipv4>(prefix.address).address, prefix.length});
       const std::uint32_t mask = prefix.length == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix.length);
-      const auto truth = static_cast<std::uint64_t>(
-          std::count_if(flows.end() - static_cast<std::ptrdiff_t>(width), flows.end(),
-                        [&](Ipv4 a) { return (a.address & mask) == std::get<Ipv4>(prefix.address).address; }));
+      const auto truth = static_cast<std::uint64_t>(std::count_if(
+          flows.end() - static_cast<std::ptrdiff_t>(width), flows.end(),
+          [&](Ipv4 a) { return (a.address & mask) == std::get<Ipv4>(prefix.address).address; }));
       EXPECT_LE(prefix.count_low, truth);
       EXPECT_GE(prefix.count_high, truth);
       EXPECT_LE(prefix.count_high - prefix.count_low, width / 25);
