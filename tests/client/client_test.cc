@@ -305,7 +305,8 @@ TEST_F(Queries, Answers) {
 
 TEST_F(Queries, ScopeIsRefusedWithoutSlidingWindows) {
   for (const Scope& scope : {Scope{10, 0us}, Scope{0, 1s}}) {
-    EXPECT_EQ(Caught([&] { client_.Quantiles("s", {0.5}, scope); }).code(), Code::kFailedPrecondition);
+    EXPECT_EQ(Caught([&] { client_.Quantiles("s", {0.5}, scope); }).code(),
+              Code::kFailedPrecondition);
   }
 }
 

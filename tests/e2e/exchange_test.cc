@@ -285,7 +285,7 @@ TEST_F(ExchangeTest, ExportsWhileValuesComeAreOfAPrefix) {
     std::uint32_t next = 0;
     for (int round = 0; !stop; ++round) {
       for (std::uint32_t& value : batch) value = next++;
-      ASSERT_TRUE(producer->SendBatch(*stream, batch).ok());
+      ASSERT_TRUE(producer->SendBatch(*stream, std::as_bytes(std::span(batch))).ok());
       if (round % 50 == 49) {
         ASSERT_TRUE(producer->Flush().ok());
         acknowledged = producer->accepted();

@@ -143,9 +143,10 @@ TEST_F(SummariesTest, PrefixesAreHeavyWithoutTheHeavyOnesBelow) {
   for (const auto& prefix : answer.prefixes) {
     found[{std::get<Ipv4>(prefix.address).address, prefix.length}] = prefix;
     const std::uint32_t mask = prefix.length == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix.length);
-    const auto truth = static_cast<std::uint64_t>(std::count_if(
-        flows.addresses.begin(), flows.addresses.end(),
-        [&](Ipv4 address) { return (address.address & mask) == std::get<Ipv4>(prefix.address).address; }));
+    const auto truth = static_cast<std::uint64_t>(
+        std::count_if(flows.addresses.begin(), flows.addresses.end(), [&](Ipv4 address) {
+          return (address.address & mask) == std::get<Ipv4>(prefix.address).address;
+        }));
     EXPECT_LE(prefix.count_low, truth) << client::FormatPrefix(prefix.address, prefix.length);
     EXPECT_GE(prefix.count_high, truth) << client::FormatPrefix(prefix.address, prefix.length);
   }
