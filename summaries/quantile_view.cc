@@ -215,9 +215,9 @@ QuantileAnswer<Key> QuantileView<Key>::Select(std::uint64_t target, Search& sear
   auto& [ranges, places, medians, below] = search;
   Candidate above;
   for (std::size_t i = 0; i < parts_.size(); ++i) ranges[i].end = parts_[i].size;
-  const auto undecided = [&] {
+  const auto undecided = [this, &search] {  // clang before 16 captures no structured binding
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      if (ranges[i].begin < ranges[i].end && !parts_[i].edge) return true;
+      if (search.ranges[i].begin < search.ranges[i].end && !parts_[i].edge) return true;
     }
     return false;
   };
