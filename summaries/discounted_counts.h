@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <limits>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace tidemark {
@@ -89,7 +90,7 @@ std::vector<HierarchyItem<Key>> ReportDiscounted(
   std::vector<BelowPrefix> below, above;
   for (std::size_t level = levels.size(); level-- > 0;) {
     const auto& candidates = levels[level];
-    below = std::move(above);
+    std::swap(below, above);
     below.resize(candidates.size());
     above.assign(level > 0 ? levels[level - 1].size() : 0, {});
     for (std::size_t i = 0; i < candidates.size(); ++i) {

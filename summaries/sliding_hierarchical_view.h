@@ -34,7 +34,7 @@ class SlidingHierarchicalView {
   /// merges all that the cover holds.
   SlidingHierarchicalView(const SlidingHierarchyCover<Key>& cover,
                           std::span<const Key> later_sorted);
-  SlidingHierarchicalView(SlidingHierarchicalView&&) = default;
+  SlidingHierarchicalView(SlidingHierarchicalView&&) noexcept = default;
   SlidingHierarchicalView(const SlidingHierarchicalView&) = delete;
   SlidingHierarchicalView& operator=(SlidingHierarchicalView&&) = delete;
   SlidingHierarchicalView& operator=(const SlidingHierarchicalView&) = delete;

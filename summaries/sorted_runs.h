@@ -98,7 +98,7 @@ void VisitAllRuns(std::span<const Key> sorted, Visit visit) {
   for (std::size_t at = 0; at + 1 < sorted.size();) {
     const std::size_t pairs = sorted.size() - 1 - at;
     std::uint64_t ends =
-        pairs < 64 ? ~EqualMask(data + at, data + at + 1, pairs) << (64 - pairs) >> (64 - pairs)
+        pairs < 64 ? ~EqualMask(data + at, data + at + 1, pairs) & ((std::uint64_t{1} << pairs) - 1)
                    : ~EqualMask(data + at, data + at + 1);
     if (ends == 0) {  // amid a long run
       at = RunEnd(sorted, at) - 1;

@@ -48,7 +48,7 @@ struct Launch {
   /// What it reads as standard input; unset: nothing.
   std::optional<std::string> input = std::nullopt;
   /// Reads this file as standard input, instead of `input`.
-  std::string input_path = "";
+  std::string input_path = {};
 };
 
 /// One child in a process group of its own. It dies with the thread that started it, and the
