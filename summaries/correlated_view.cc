@@ -137,9 +137,10 @@ std::optional<RealBounds> CorrelatedView<Key>::Average(const CountBounds& count,
                             : DivDown(sum.low_value(), CountUp(count.high));
   average.high = sum.high > 0 ? DivUp(sum.high_value(), CountDown(count.low))
                               : DivUp(sum.high_value(), CountUp(count.high));
-  average.low = std::max(average.low, least_y_);
-  average.high = std::min(average.high, greatest_y_);
-  return average;
+  const RealBounds clamped{std::max(average.low, least_y_), std::min(average.high, greatest_y_)};
+  // Only a forged summary can contradict itself, as its least and greatest y are not checked
+  // against every range.
+  return clamped.low <= clamped.high ? clamped : average;
 }
 
 template <class Key>

@@ -171,6 +171,18 @@ TEST(SerializedSumsMessages, NameWhatIsWrong) {
   EXPECT_NE(changed(50, 100).find("cut short"), std::string::npos) << changed(50, 100);
 }
 
+TEST(SerializedSumsMessages, ALieAboutTheGreatestYLeavesIntervals) {
+  std::string bytes = Make<std::uint32_t, std::int64_t>(4, 0.05, 1).Serialize();
+  bytes.replace(36, 8, bytes.substr(28, 8));  // the greatest y: the least one
+  testing::FixChecksum(bytes);
+  const CorrelatedView<std::uint32_t> view(
+      CorrelatedSums<std::uint32_t>::Deserialize(bytes).Snapshot());
+  for (const PairSums& sums : {view.All(), view.Through(2'000'000'000)}) {
+    ASSERT_TRUE(sums.average.has_value());
+    EXPECT_LE(sums.average->low, sums.average->high);
+  }
+}
+
 TEST(SerializedSumsGolden, BytesOfAGivenInputNeverChange) {
   // Small enough to read: epsilon 0.5, pairs (1, 10), (2, -20), (2, 5), (9, 30).
   CorrelatedSums<std::uint32_t> sums(0.5, SumType::kInt64);
