@@ -1,5 +1,5 @@
 // The frame decoders: no bytes crash them; the frames found do not depend on how the bytes are cut;
-// what was decoded encodes to the same bytes.
+// what was decoded encodes to the same bytes; values and payloads of a batch are all of its bytes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,12 +24,30 @@ void Require(bool property) {
   if (!property) std::abort();
 }
 
+void CheckPairs(const ClientFrame& frame) {
+  const auto element = tidemark::wire::ParseWireElement(frame.value_type);
+  if (!element || element->payload == tidemark::wire::WirePayload::kNone) return;
+  tidemark::wire::PairParts parts;
+  std::string error;
+  if (!tidemark::wire::SplitPairs(frame.payload, element->value, parts, error)) {
+    Require(!error.empty() && parts.values.empty() && parts.payloads.empty());
+    return;
+  }
+  Require(parts.payloads.size() % tidemark::wire::kPayloadBytes == 0);
+  const std::size_t count = parts.payloads.size() / tidemark::wire::kPayloadBytes;
+  const std::size_t each = tidemark::wire::WireTypeBytes(static_cast<std::uint8_t>(element->value));
+  if (each > 0) Require(parts.values.size() == count * each);
+  const std::size_t before = each > 0 || frame.payload.empty() ? 0 : sizeof(std::uint64_t);
+  Require(before + parts.payloads.size() + parts.values.size() == frame.payload.size());
+}
+
 std::string Encode(const ClientFrame& frame) {
   std::string out;
   if (frame.type == tidemark::wire::FrameType::kOpen) {
     tidemark::wire::AppendOpen(out, frame.handle, static_cast<WireType>(frame.value_type),
                                frame.name());
   } else {
+    CheckPairs(frame);
     tidemark::wire::AppendBatch(out, frame.handle, frame.batch_id,
                                 static_cast<WireType>(frame.value_type), frame.payload);
     std::vector<std::string_view> items;

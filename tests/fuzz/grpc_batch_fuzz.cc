@@ -98,6 +98,8 @@ v1::Batch Pack(const v1::Batch& batch) {
   packed.set_stream(batch.stream());
   packed.set_type(type);
   packed.set_packed(bytes);
+  if (batch.has_weights()) *packed.mutable_weights() = batch.weights();
+  if (batch.has_y()) *packed.mutable_y() = batch.y();
   return packed;
 }
 
@@ -159,8 +161,8 @@ AppendResult Append(TestPipeline& side, BatchReader& reader, const v1::Batch& ba
   } else if (const auto values = ValuesOf(batch)) {
     Require(result.accepted + result.refused == *values);
   } else {
-    Require((result.accepted + result.refused) * 4 == batch.packed().size() ||
-            (result.accepted + result.refused) * 8 == batch.packed().size());
+    const std::uint64_t count = result.accepted + result.refused, bytes = batch.packed().size();
+    Require(count * 4 == bytes || count * 8 == bytes || count * 16 == bytes);
   }
   return result;
 }

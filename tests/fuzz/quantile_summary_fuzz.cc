@@ -1,10 +1,8 @@
 // Serialized quantile summaries, with the checksum that they came with and with one that fits: what
 // is not a summary is refused with a reason; what is accepted serializes to the same bytes, answers
 // within its epsilon, and stays so after a merge and after another window.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -14,52 +12,25 @@
 #include "summaries/fraction.h"
 #include "summaries/quantile_summary.h"
 #include "summaries/quantile_view.h"
+#include "tests/fuzz/quantile_answers.h"
 #include "tests/fuzz/summary_bytes.h"
 #include "tests/support/fix_checksum.h"
 
 namespace {
 
-using tidemark::CountBounds;
 using tidemark::QuantileSummary;
 using tidemark::QuantileView;
-using tidemark::RankBounds;
+using tidemark::fuzz::Require;
 
 constexpr std::uint64_t kUnseen = 3;
 
-void Require(bool property) {
-  if (!property) std::abort();
-}
-
 template <class Key>
 void CheckView(const QuantileView<Key>& view, bool within_epsilon) {
-  const std::uint64_t n = view.n();
   Require(!within_epsilon || view.WithinEpsilon());
   const std::uint64_t gap = within_epsilon && !view.exact()
-                                ? tidemark::FloorFraction(view.epsilon(), n)
+                                ? tidemark::FloorFraction(view.epsilon(), view.n())
                                 : view.worst_gap();
-  constexpr double kPhis[] = {0, 0.001, 0.25, 0.5, 0.9, 0.9999, 1};
-  Key before = 0;
-  for (const auto& answer : view.Quantiles(kPhis)) {
-    Require(answer.value >= before);
-    before = answer.value;
-    Require(answer.rank_low >= 1 && answer.rank_low <= answer.rank_high && answer.rank_high <= n);
-    Require(answer.target - std::min(answer.target, answer.rank_low) <= gap);
-    Require(answer.rank_high - std::min(answer.target, answer.rank_high) <= gap);
-    const RankBounds bounds = view.Bounds(answer.value);
-    Require(bounds.less_low <= bounds.less_high && bounds.less_high < n);
-    Require(bounds.at_most_low <= bounds.at_most_high && bounds.at_most_high <= n);
-    Require(bounds.less_low < bounds.at_most_high);
-  }
-  const std::vector<Key> depths = view.EquiDepthBounds(7);
-  Require(!depths.empty() && depths.size() <= 7);
-  const std::vector<CountBounds> counts = view.CountsBetween(depths);
-  Require(counts.size() == depths.size() + 1);
-  std::uint64_t low = 0;
-  for (const CountBounds& count : counts) {
-    Require(count.low <= count.high && count.high <= n);
-    low += count.low;
-  }
-  Require(low <= n);
+  tidemark::fuzz::CheckQuantiles(view, [&](std::uint64_t) { return gap; });
 }
 
 template <class Key>

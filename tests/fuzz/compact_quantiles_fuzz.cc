@@ -1,0 +1,121 @@
+// Serialized compact quantile summaries, even and tail, and exports of quantiles, with the checksum
+// that they came with and with one that fits: what is none is refused with a reason; what is
+// accepted serializes to the same bytes (an export, to one that promises the same), answers within
+// its epsilon, and stays so after a merge and after another window.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "summaries/compact_quantiles.h"
+#include "summaries/quantile_export.h"
+#include "summaries/quantile_view.h"
+#include "summaries/rank_rule.h"
+#include "tests/fuzz/quantile_answers.h"
+#include "tests/fuzz/summary_bytes.h"
+#include "tests/support/fix_checksum.h"
+
+namespace {
+
+using tidemark::CompactQuantiles;
+using tidemark::QuantileView;
+using tidemark::RankRule;
+using tidemark::fuzz::Require;
+
+constexpr std::uint64_t kUnseen = 3;
+
+/// A view of all values, none unseen.
+template <class Key>
+void CheckPromise(const QuantileView<Key>& view, const RankRule& rule) {
+  Require(view.WithinEpsilon());
+  if (view.n() == 0) return;
+  tidemark::fuzz::CheckQuantiles(
+      view, [&](std::uint64_t target) { return rule.Promise(target, view.n()); });
+}
+
+template <class Key>
+void CheckExport(const QuantileView<Key>& view, const RankRule& rule) {
+  const QuantileView<Key> back(tidemark::ImportQuantiles<Key>(tidemark::ExportQuantiles(view)));
+  Require(back.n() == view.n() && back.epsilon() == view.epsilon() && back.end() == view.end());
+  CheckPromise(back, rule);
+}
+
+template <class Key>
+void CheckAnswers(const CompactQuantiles<Key>& summary, std::span<const Key> open) {
+  CheckPromise(QuantileView<Key>(summary.Snapshot()), summary.rule());
+  if (summary.count() <= tidemark::kMaxSummaryCount - open.size() - kUnseen) {
+    CheckPromise(QuantileView<Key>(summary.Snapshot(), open), summary.rule());
+    const QuantileView<Key> unseen(summary.Snapshot(), open, kUnseen);
+    tidemark::fuzz::CheckQuantiles(unseen, [&](std::uint64_t) { return unseen.worst_gap(); });
+  }
+  CheckExport(QuantileView<Key>(summary.Snapshot()), summary.rule());
+}
+
+/// `change` takes `more` values in, or throws and leaves the summary as it was.
+template <class Key, class Change>
+void CheckChange(CompactQuantiles<Key> summary, std::uint64_t more, std::span<const Key> open,
+                 Change change) {
+  const std::string before = summary.Serialize();
+  const std::uint64_t count = summary.count();
+  try {
+    change(summary);
+    Require(summary.count() == count + more);
+  } catch (const std::length_error&) {
+    Require(more > tidemark::kMaxSummaryCount - count && summary.Serialize() == before);
+  }
+  CheckAnswers(summary, open);
+  const std::string after = summary.Serialize();
+  Require(CompactQuantiles<Key>::Deserialize(after).Serialize() == after);
+}
+
+template <class Key>
+void CheckSummary(std::string_view bytes) {
+  const auto summary = CompactQuantiles<Key>::Deserialize(bytes);
+  Require(summary.Serialize() == bytes);
+  const std::vector<Key> window = tidemark::fuzz::SortedKeys<Key>(bytes);
+  CheckAnswers<Key>(summary, window);
+  CheckChange<Key>(summary, summary.count(), window, [&](auto& into) { into.Merge(into); });
+  CheckChange<Key>(summary, window.size(), window, [&](auto& into) { into.AddWindow(window); });
+  CompactQuantiles<Key> other(summary.epsilon(), summary.end());
+  for (std::size_t size = window.size(); size > 0; size /= 2) {
+    other.AddWindow(std::span<const Key>(window).first(size));
+  }
+  CheckChange<Key>(summary, other.count(), window, [&](auto& into) { into.Merge(other); });
+}
+
+template <class Key>
+void CheckImport(std::string_view bytes) {
+  const QuantileView<Key> view(tidemark::ImportQuantiles<Key>(bytes));
+  const RankRule rule(view.epsilon(), view.end());
+  CheckPromise(view, rule);
+  CheckExport(view, rule);
+}
+
+/// `read` may refuse, with a reason that begins so.
+template <class Read>
+void RefusedAs(std::string_view name, Read read) {
+  try {
+    read();
+  } catch (const std::invalid_argument& refusal) {
+    Require(std::string_view(refusal.what()).starts_with(name));
+  }
+}
+
+void CheckAll(std::string_view bytes) {
+  RefusedAs("serialized compact quantile summary ", [&] { CheckSummary<std::uint32_t>(bytes); });
+  RefusedAs("serialized compact quantile summary ", [&] { CheckSummary<std::uint64_t>(bytes); });
+  RefusedAs("serialized quantile export ", [&] { CheckImport<std::uint32_t>(bytes); });
+  RefusedAs("serialized quantile export ", [&] { CheckImport<std::uint64_t>(bytes); });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  CheckAll(bytes);
+  if (tidemark::testing::FixChecksum(bytes)) CheckAll(bytes);
+  return 0;
+}
