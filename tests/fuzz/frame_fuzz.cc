@@ -26,7 +26,10 @@ void Require(bool property) {
 
 void CheckPairs(const ClientFrame& frame) {
   const auto element = tidemark::wire::ParseWireElement(frame.value_type);
-  if (!element || element->payload == tidemark::wire::WirePayload::kNone) return;
+  if (!element || element->payload == tidemark::wire::WirePayload::kNone ||
+      element->value == WireType::kDefault) {  // as the stream has them
+    return;
+  }
   tidemark::wire::PairParts parts;
   std::string error;
   if (!tidemark::wire::SplitPairs(frame.payload, element->value, parts, error)) {
