@@ -142,7 +142,8 @@ double ItemCounter<Key>::SortCostOf(std::uint64_t least, std::span<const Key> wi
   }
   internal::TakeSample(window, kSample, sample_);
   sort_(sample_);
-  return internal::EstimateRuns<Key>(window.size(), least, sample_, tuning_.sort_cost, false).sort_cost;
+  return internal::EstimateRuns<Key>(window.size(), least, sample_, tuning_.sort_cost, false)
+      .sort_cost;
 }
 
 /// From the sample. Leaves those of its keys that own no slot.
