@@ -64,11 +64,13 @@ class Dictionary {
     });
     // A table keeps its places when its entries go. Far below its size it is made anew: a stream
     // that was busy once must not hold them for ever.
-    if (entries_.capacity() > kSpareFactor * entries_.size()) {
-      entries_.rehash(0);
-      places_.rehash(0);
-    }
+    if (entries_.capacity() > kSpareFactor * entries_.size()) Shrink();
     return before - entries_.size();
+  }
+  /// Gives the free places of its tables back, as far as they can be.
+  void Shrink() {
+    entries_.rehash(0);
+    places_.rehash(0);
   }
 
   std::size_t size() const { return entries_.size(); }
