@@ -41,6 +41,22 @@ inline absl::Status NeedsNumbers(const Stream& stream) {
              ", which have counts but no ranks"));
 }
 
+// Values that surely lie inside.
+inline std::uint64_t SurelyIn(const Coverage& coverage) { return coverage.n - coverage.uncertain; }
+
+/// For answers that are of at least one value.
+inline absl::Status NeedsValues(const Stream& stream, const Ask& ask, const Coverage& coverage) {
+  if (SurelyIn(coverage) > 0) return absl::OkStatus();
+  if (ask.whole() || coverage.n == 0) {
+    return absl::FailedPreconditionError(Concat("stream \"", Printable(stream.name()),
+                                                "\" has no values",
+                                                ask.whole() ? "" : " in the window asked"));
+  }
+  return absl::FailedPreconditionError(
+      Concat("stream \"", Printable(stream.name()), "\": of ", coverage.n,
+             " values that may lie in the window asked none surely does"));
+}
+
 inline absl::Status NeedsFrequencies(const Stream& stream) {
   if (stream.settings().frequencies) return absl::OkStatus();
   return absl::FailedPreconditionError(

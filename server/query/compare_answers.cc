@@ -10,9 +10,6 @@ namespace {
 // The probability with which chance_distance may be exceeded.
 constexpr double kChance = 0.01;
 
-// Values that surely lie inside.
-std::uint64_t SurelyIn(const Coverage& coverage) { return coverage.n - coverage.uncertain; }
-
 }  // namespace
 
 absl::StatusOr<CompareAnswer> QueryEngine::Compare(std::string_view stream_a, const Ask& ask_a,
@@ -38,11 +35,9 @@ absl::StatusOr<CompareAnswer> QueryEngine::Compare(std::string_view stream_a, co
               CompareAnswer answer;
               answer.a = coverage_a;
               answer.b = coverage_b;
-              if (SurelyIn(coverage_a) == 0 || SurelyIn(coverage_b) == 0) {
-                return absl::FailedPreconditionError(
-                    Concat("stream \"", Printable((SurelyIn(coverage_a) == 0 ? of_a : of_b).name()),
-                           "\" has no values to compare"));
-              }
+              absl::Status status = NeedsValues(of_a, ask_a, coverage_a);
+              status.Update(NeedsValues(of_b, ask_b, coverage_b));
+              if (!status.ok()) return status;
               if constexpr (std::is_same_v<KeyA, KeyB>) {
                 // Of windows by time the bounds hold for what truly lies inside, as they are
                 // (distribution_distance.h).

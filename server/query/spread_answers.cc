@@ -56,12 +56,10 @@ absl::Status CheckQuestion(const Stream& stream, const SpreadQuestion& question)
 /// `sums`: of the same values, where the stream sums them; else null.
 template <class Key>
 absl::StatusOr<SpreadAnswer> AnswerOf(const QuantileView<Key>& view, const Stream& stream,
-                                      const Coverage& coverage, const SpreadQuestion& question,
+                                      const Ask& ask, const Coverage& coverage,
+                                      const SpreadQuestion& question,
                                       const CorrelatedView<Key>* sums) {
-  if (coverage.n == coverage.uncertain) {
-    return absl::FailedPreconditionError(
-        Concat("stream \"", Printable(stream.name()), "\" has no values"));
-  }
+  if (absl::Status status = NeedsValues(stream, ask, coverage); !status.ok()) return status;
   const CdfSteps<Key> steps = view.Steps();
   const ValueOf<Key> number = NumberOf<Key>(stream.type());
   // All that steps say of windows by time holds for the values truly inside (cdf_steps.h,
@@ -105,7 +103,7 @@ absl::StatusOr<SpreadAnswer> QueryEngine::Spread(std::string_view name,
     return WithQuantiles<SpreadAnswer>(
         name, ask, true,
         [&]<class Key>(const QuantileView<Key>& view, const Stream& of, const Coverage& coverage) {
-          return AnswerOf<Key>(view, of, coverage, question, nullptr);
+          return AnswerOf<Key>(view, of, ask, coverage, question, nullptr);
         });
   }
   return WithRanked(
@@ -114,8 +112,8 @@ absl::StatusOr<SpreadAnswer> QueryEngine::Spread(std::string_view name,
         if (!view.ok()) return view.status();
         const QuantileView<Key> quantiles(view->summaries.quantiles, view->open->keys());
         return WithSums(keyed, *view, [&](const CorrelatedView<Key>& sums) {
-          return AnswerOf<Key>(quantiles, keyed, Coverage{quantiles.n(), quantiles.epsilon()},
-                               question, &sums);
+          return AnswerOf<Key>(quantiles, keyed, ask,
+                               Coverage{quantiles.n(), quantiles.epsilon()}, question, &sums);
         });
       });
 }
