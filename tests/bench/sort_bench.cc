@@ -1,6 +1,7 @@
 // How fast each sorter sorts one window, against std::sort in the same run.
 //
-//   sort_bench                every size from 2^10 to 2^20, both key widths; about a minute
+//   sort_bench                every size from 2^10 to 2^20, all key widths; about two minutes
+//   sort_bench --pairs        keys with weights alone, beside std::stable_sort of the pairs
 //   sort_bench --smoke        three sizes, one round: does it run, are the results equal
 //   sort_bench --software-gl  with gl-bitonic even where GL is a software rasteriser
 //
@@ -18,10 +19,12 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/sort/cpu_sorter.h"
 #include "gpu/sort/gl_sorters.h"
+#include "gpu/sort/pair_sort.h"
 #include "gpu/sort/sorter_factory.h"
 #include "tests/bench/measuring.h"
 
@@ -52,11 +55,22 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+template <class Key>
+Key Draw(std::mt19937_64& random) {
+  auto key = static_cast<Key>(random());
+  if constexpr (sizeof(Key) == 16) key = (key << 64) | random();
+  return key;
+}
+
 // FNV-1a over the keys: equal for equal results, and printed, so that two runs can be compared.
 template <class Key>
 std::uint64_t Hash(std::span<const Key> keys) {
   std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const Key key : keys) hash = (hash ^ key) * 0x100000001b3U;
+  const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3U; };
+  for (const Key key : keys) {
+    add(static_cast<std::uint64_t>(key));
+    if constexpr (sizeof(Key) == 16) add(static_cast<std::uint64_t>(key >> 64));
+  }
   return hash;
 }
 
@@ -91,7 +105,7 @@ std::uint64_t RunWidth(const Plan& plan, std::span<const Contender> contenders) 
     const std::size_t count = std::max(request, plan.keys_per_timing / request * request);
     std::vector<Key> original(count);
     std::mt19937_64 random(log2_window);
-    for (Key& key : original) key = static_cast<Key>(random());
+    for (Key& key : original) key = Draw<Key>(random);
 
     std::vector<Rates> rates(contenders.size());
     std::uint64_t expected = 0;
@@ -130,6 +144,74 @@ std::uint64_t RunWidth(const Plan& plan, std::span<const Contender> contenders) 
     std::fflush(stdout);
   }
   return all_hashes;
+}
+
+// Keys with a weight each: SortPairs, and what it must not lose to.
+template <class Key>
+void RunPairs(const Plan& plan, WindowSorter& sorter) {
+  constexpr std::size_t kFewKeys = 1000;
+  for (const std::size_t log2_window : plan.log2_windows) {
+    for (const bool few : {false, true}) {
+      const std::size_t window = std::size_t{1} << log2_window;
+      std::mt19937_64 random(log2_window);
+      std::vector<Key> different(few ? kFewKeys : window), original(window);
+      for (Key& key : different) key = Draw<Key>(random);
+      for (Key& key : original) key = different[random() % different.size()];
+      std::vector<double> alone, stable, pairs, ratios;
+      for (int round = 0; round < plan.rounds; ++round) {
+        const auto rate = [&](auto sort) {
+          const auto start = std::chrono::steady_clock::now();
+          sort();
+          const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+          return static_cast<double>(window) / seconds.count();
+        };
+        std::vector<std::pair<Key, std::uint64_t>> expected(window);
+        std::vector<std::uint64_t> weights(window);
+        for (std::size_t i = 0; i < window; ++i) expected[i] = {original[i], weights[i] = i};
+        std::vector<Key> keys = original;
+        alone.push_back(Time<Key>(sorter, window, keys));
+        keys = original;
+        stable.push_back(rate([&] {
+          std::stable_sort(expected.begin(), expected.end(),
+                           [](const auto& a, const auto& b) { return a.first < b.first; });
+        }));
+        pairs.push_back(rate([&] { SortPairs<Key>(keys, weights, sorter); }));
+        ratios.push_back(pairs.back() / stable.back());
+        for (std::size_t i = 0; i < window; ++i) {
+          if (expected[i] != std::pair(keys[i], weights[i])) {
+            throw std::runtime_error("pairs and std::stable_sort of them differ on windows of 2^" +
+                                     std::to_string(log2_window));
+          }
+        }
+      }
+      std::printf("| %zu bits, 2^%zu, %s | %.0f | %.1f | %.1f | %.1f / %.1f / %.1f |\n",
+                  8 * sizeof(Key), log2_window, few ? "1000 different" : "random",
+                  Median(alone) / 1e6, Median(stable) / 1e6, Median(pairs) / 1e6,
+                  *std::min_element(ratios.begin(), ratios.end()), Median(ratios),
+                  *std::max_element(ratios.begin(), ratios.end()));
+      std::fflush(stdout);
+    }
+  }
+}
+
+void RunPairs(bool smoke) {
+  Plan plan;
+  plan.log2_windows = {14, 18};
+  SorterOptions options;
+  options.name = "cpu";
+  if (smoke) {
+    plan.log2_windows = {10};
+    plan.rounds = 1;
+    options.measure_budget_ms = 20;
+  }
+  const std::unique_ptr<WindowSorter> sorter = MakeSorter(options).sorter;
+  std::printf(
+      "\nKeys with weights, million a second\n\n"
+      "| keys | keys alone | std::stable_sort of pairs | pairs | ratio |\n"
+      "|---|---|---|---|---|\n");
+  RunPairs<std::uint32_t>(plan, *sorter);
+  RunPairs<std::uint64_t>(plan, *sorter);
+  RunPairs<Key128>(plan, *sorter);
 }
 
 void Run(bool smoke, bool software_gl) {
@@ -172,7 +254,10 @@ void Run(bool smoke, bool software_gl) {
               automatic.report.reason.c_str(), plan.rounds);
   const std::uint64_t narrow = RunWidth<std::uint32_t>(plan, contenders);
   const std::uint64_t wide = RunWidth<std::uint64_t>(plan, contenders);
-  std::printf("\nresult hash: %016llx\n", static_cast<unsigned long long>(narrow * 31 + wide));
+  const std::uint64_t widest = RunWidth<Key128>(plan, contenders);
+  std::printf("\nresult hash: %016llx\n",
+              static_cast<unsigned long long>((narrow * 31 + wide) * 31 + widest));
+  RunPairs(smoke);
 }
 
 }  // namespace
@@ -180,20 +265,28 @@ void Run(bool smoke, bool software_gl) {
 int main(int argc, char** argv) {
   bool smoke = false;
   bool software_gl = false;
+  bool pairs = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--smoke") == 0) {
       smoke = true;
     } else if (std::strcmp(argv[i], "--software-gl") == 0) {
       software_gl = true;
+    } else if (std::strcmp(argv[i], "--pairs") == 0) {
+      pairs = true;
     } else {
-      std::fprintf(stderr,
-                   "sort_bench: unknown argument \"%s\"; there are --smoke, --software-gl\n",
-                   argv[i]);
+      std::fprintf(
+          stderr,
+          "sort_bench: unknown argument \"%s\"; there are --smoke, --software-gl, --pairs\n",
+          argv[i]);
       return 2;
     }
   }
   try {
-    Run(smoke, software_gl);
+    if (pairs) {
+      RunPairs(smoke);
+    } else {
+      Run(smoke, software_gl);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sort_bench: %s\n", error.what());
     return 1;
