@@ -319,9 +319,9 @@ std::unique_ptr<Peer> MakeCompact() {
 }
 template <int kMillionths>
 constexpr auto kCounted = MakeCompact<CountedPeer, kMillionths>;
-template <int kMillionths>
+template <int kMillionths, int kLog2Window>
 std::unique_ptr<Peer> MakeLargeWindows() {
-  return std::make_unique<CountedPeer>(Compact(kMillionths * 1e-6), std::size_t{1} << 20);
+  return std::make_unique<CountedPeer>(Compact(kMillionths * 1e-6), std::size_t{1} << kLog2Window);
 }
 template <int kMillionths>
 constexpr auto kCountedTail = MakeCompact<CountedPeer, kMillionths, TailEnd::kUpper>;
@@ -343,7 +343,10 @@ constexpr const char* kProven = "proven";
 std::span<const Variant> Variants() {
   static constexpr Variant kVariants[] = {
       {"compact 0.1 %", "quantile", "f32", 0.001, kProven, kCounted<1000>},
-      {"compact 0.1 %, windows of 2^20", "quantile", "f32", 0.001, kProven, MakeLargeWindows<1000>},
+      {"compact 0.1 %, windows of 2^20", "quantile", "f32", 0.001, kProven,
+       MakeLargeWindows<1000, 20>},
+      {"compact 0.1 %, windows of 2^21", "quantile", "f32", 0.001, kProven,
+       MakeLargeWindows<1000, 21>},
       {"compact 1 %", "quantile", "f32", 0.01, kProven, kCounted<10000>},
       {"compact 0.01 %", "quantile", "f32", 1e-4, kProven, kCounted<100>},
       {"compact, upper tail 0.5 %", "quantile", "f32", 0, "proven, 0.5 % of n - rank + 1",
