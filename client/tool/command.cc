@@ -187,8 +187,10 @@ void Command::Define() {
       ->option_text("E");
   create->add_flag("--no-frequencies", options_.no_frequencies,
                    "Keep no counts of items; with --form compact, windows need no sort");
-  create->add_flag("--sums,!--no-sums", options_.sums,
-                   "Add the values up, too: sum, and spread with tight means");
+  // Not to the optional itself: CLI11 takes it for a count, and sets it where no flag is given.
+  create->add_flag_function(
+      "--sums,!--no-sums", [this](std::int64_t given) { options_.sums = given > 0; },
+      "Add the values up, too: sum, and spread with tight means");
   create->add_option("--last", options_.last, "Answer over up to the last N values, too")
       ->option_text("N");
   create->add_option("--window", options_.window, "Answer over up to so much time, too, e.g. 1h")

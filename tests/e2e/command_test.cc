@@ -370,5 +370,22 @@ TEST_F(CommandTest, WatchEndsWithItsStream) {
   EXPECT_NE(watch.err().find("NOT_FOUND"), std::string::npos) << watch.err();
 }
 
+// What the command does not say is the daemon's default.
+TEST(CommandDefaults, ABareCreateTakesWhatTheDaemonIsConfiguredFor) {
+  const TestDaemon daemon({"--sums"});
+  const auto create = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "create");
+    arguments.emplace_back("--json");
+    const Completed run = RunTidemark(daemon, std::move(arguments), "");
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.status == 0 ? Json::parse(run.out) : Json();
+  };
+  EXPECT_TRUE(create({"bare"}).contains("sums"));
+  EXPECT_TRUE(create({"typed", "--type", "uint32"}).contains("sums"));
+  EXPECT_TRUE(create({"with", "--sums"}).contains("sums"));
+  EXPECT_FALSE(create({"without", "--no-sums"}).contains("sums"));
+  EXPECT_FALSE(create({"words", "--type", "string"}).contains("sums"));
+}
+
 }  // namespace
 }  // namespace tidemark::test
