@@ -19,9 +19,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 RealBounds Difference(const RealBounds& a, const RealBounds& b) {
   return {SubDown(a.low, b.high), SubUp(a.high, b.low)};
 }
-RealBounds Tighter(const RealBounds& a, const RealBounds& b) {
-  return {std::max(a.low, b.low), std::min(a.high, b.high)};
-}
 /// count * value.
 RealBounds Times(std::uint64_t count, const RealBounds& value) {
   if (count == 0) return {0, 0};
@@ -109,15 +106,15 @@ RealBounds SumOfLeast(const CorrelatedView<Key>& sums, const CdfSteps<Key>& step
   const RealBounds total{all.low_value(), all.high_value()};
   if (t == 0) return {0, 0};
   if (t == steps.n) return total;
-  RealBounds sum = Tighter(SumOfRanks(steps, 0, t, value_of),
-                           Difference(total, SumOfRanks(steps, t, steps.n, value_of)));
+  RealBounds sum = Intersection(SumOfRanks(steps, 0, t, value_of),
+                                Difference(total, SumOfRanks(steps, t, steps.n, value_of)));
   // The keys that may have t values at or below them, and their neighbours.
   const auto first = std::lower_bound(steps.high.begin(), steps.high.end(), t) - steps.high.begin();
   const auto last = std::lower_bound(steps.low.begin(), steps.low.end(), t) - steps.low.begin();
   const auto begin = static_cast<std::size_t>(std::max<std::ptrdiff_t>(first - 1, 0));
   const auto end = std::min(static_cast<std::size_t>(last) + 1, steps.keys.size());
   for (std::size_t i = begin; i < end; ++i) {
-    sum = Tighter(sum, SumFromKey(sums, steps, steps.keys[i], t, value_of));
+    sum = Intersection(sum, SumFromKey(sums, steps, steps.keys[i], t, value_of));
   }
   return sum;
 }
@@ -130,6 +127,11 @@ TrimmedMean MeanOf(const RealBounds& sum, std::uint64_t count) {
 }
 
 }  // namespace
+
+RealBounds Intersection(const RealBounds& a, const RealBounds& b) {
+  const RealBounds both{std::max(a.low, b.low), std::min(a.high, b.high)};
+  return both.low <= both.high ? both : a;
+}
 
 RealBounds Float32Value(std::uint32_t key) {
   constexpr float kMost = std::numeric_limits<float>::infinity();
@@ -168,6 +170,7 @@ QuantileRange<Key> RangeBetweenQuantiles(const CdfSteps<Key>& steps, double low_
   };
   range.range = Difference(values(range.high_quantile), values(range.low_quantile));
   range.range.low = std::max(range.range.low, 0.0);
+  range.range.high += 0.0;  // not -0
   return range;
 }
 
@@ -182,10 +185,15 @@ TrimmedMean TrimmedMeanOf(const CorrelatedView<Key>& sums_of_x, double share,
                           const ValueOf<Key>& value_of) {
   const auto [first, last] = RanksLeft(sums_of_x.n(), share);
   const CdfSteps<Key> steps = sums_of_x.Steps();
-  const RealBounds sum = Tighter(SumOfRanks(steps, first, last, value_of),
-                                 Difference(SumOfLeast(sums_of_x, steps, last, value_of),
-                                            SumOfLeast(sums_of_x, steps, first, value_of)));
-  return MeanOf(sum, last - first);
+  const RealBounds sum = Intersection(SumOfRanks(steps, first, last, value_of),
+                                      Difference(SumOfLeast(sums_of_x, steps, last, value_of),
+                                                 SumOfLeast(sums_of_x, steps, first, value_of)));
+  TrimmedMean mean = MeanOf(sum, last - first);
+  // No mean is outside of the values, not even where their sum is beyond all doubles.
+  const RealBounds values{value_of(steps.ValueAt(1).low).low,
+                          value_of(steps.ValueAt(steps.n).high).high};
+  mean.mean = Intersection(values, mean.mean);
+  return mean;
 }
 
 template <class Key>

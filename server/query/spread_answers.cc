@@ -72,9 +72,7 @@ absl::StatusOr<SpreadAnswer> AnswerOf(const QuantileView<Key>& view, const Strea
   TrimmedMean mean = TrimmedMeanOf(steps, question.trim, number);
   if (sums != nullptr) {
     // Both hold the mean.
-    const TrimmedMean summed = TrimmedMeanOf(*sums, question.trim, number);
-    mean.mean.low = std::max(mean.mean.low, summed.mean.low);
-    mean.mean.high = std::min(mean.mean.high, summed.mean.high);
+    mean.mean = Intersection(mean.mean, TrimmedMeanOf(*sums, question.trim, number).mean);
   }
   const CountBounds distinct = DistinctValues(steps);
   return SpreadAnswer{coverage,

@@ -14,6 +14,7 @@
 #include "summaries/correlated_sums.h"
 #include "summaries/correlated_view.h"
 #include "summaries/fraction.h"
+#include "summaries/value_spread.h"
 #include "tests/fuzz/summary_bytes.h"
 #include "tests/support/fix_checksum.h"
 
@@ -56,6 +57,15 @@ void CheckView(const CorrelatedView<Key>& view, std::span<const Key> keys) {
     before = mass;
   }
   if (n == 0) return;
+  // As if y were x, which it need not be: bounds may contradict one another, and stay intervals.
+  const tidemark::ValueOf<Key> number = [](Key key) {
+    if constexpr (sizeof(Key) == 4) return tidemark::Uint32Value(key);
+    if constexpr (sizeof(Key) == 8) return tidemark::Uint64Value(key);
+  };
+  for (const double trim : {0.0, 0.01, 0.4}) {
+    const auto mean = tidemark::TrimmedMeanOf(view, trim, number);
+    Require(mean.mean.low <= mean.mean.high);
+  }
   Key value = 0;
   for (const double phi : {0.0, 0.001, 0.5, 0.9, 1.0}) {
     const auto answer = view.ThroughQuantile(phi);

@@ -70,6 +70,15 @@ void CheckAnswers() {
   }
   const std::vector<PairRange> ranges{AtMostShare{0.5}, BetweenShares{0.2, 0.7}};
   CheckRows(engine.Sums(kStream, ranges, ask.deadline));
+  for (const double trim : {0.0, 0.1}) {
+    if (const auto spread = engine.Spread(kStream, {.trim = trim}, ask); spread.ok()) {
+      Require(spread->mean_low <= spread->mean_high && spread->range_low <= spread->range_high);
+      Require(spread->distinct_low <= spread->distinct_high);
+    }
+  }
+  if (const auto moved = engine.Compare(kStream, ask, kStream, ask, 0.1); moved.ok()) {
+    Require(moved->distance_low <= moved->distance_high);
+  }
 }
 
 // 32 bytes are a whole number of values of every type; a stream of pairs refuses them.

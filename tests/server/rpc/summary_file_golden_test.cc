@@ -22,6 +22,7 @@
 
 #include "server/query/query_engine.h"
 #include "server/rpc/summary_file.h"
+#include "summaries/crc32c.h"
 #include "summaries/key_codec.h"
 #include "tests/support/pipeline_fixture.h"
 
@@ -67,12 +68,17 @@ std::vector<Case> Cases() {
       {"ipv6", with(ValueType::kIpv6, PayloadType::kNone, QuantileKind::kHistogram)},
       {"ipv6-weights", with(ValueType::kIpv6, PayloadType::kWeight, QuantileKind::kHistogram)},
       {"string-weights", with(ValueType::kString, PayloadType::kWeight, QuantileKind::kHistogram)},
+      {"string", with(ValueType::kString, PayloadType::kNone, QuantileKind::kHistogram)},
+      {"float64-sums", with(ValueType::kFloat64, PayloadType::kNone, QuantileKind::kHistogram)},
+      {"int64-sums", with(ValueType::kInt64, PayloadType::kNone, QuantileKind::kHistogram)},
+      {"uint32-sums", with(ValueType::kUint32, PayloadType::kNone, QuantileKind::kCompact)},
   };
   for (Case& c : cases) {
     if (c.settings.type == ValueType::kIpv4) c.settings.hierarchy.prefix_lengths = {8, 16, 24, 32};
     if (c.settings.type == ValueType::kIpv6)
       c.settings.hierarchy.prefix_lengths = {16, 48, 64, 128};
-    if (c.settings.type == ValueType::kString) c.settings.hierarchy.depth = 3;
+    if (c.name == std::string_view("string-weights")) c.settings.hierarchy.depth = 3;
+    c.settings.sums = std::string_view(c.name).ends_with("-sums");
   }
   return cases;
 }
@@ -177,7 +183,7 @@ void PrintItems(std::ostream& out, const char* what, const absl::StatusOr<ItemsA
 }
 
 // Whatever a stream of its kind answers.
-std::string Describe(const QueryEngine& engine, const std::string& name) {
+std::string Describe(const QueryEngine& engine, const std::string& name, bool of_values) {
   std::ostringstream out;
   out.precision(17);
   const Ask ask(Soon());
@@ -205,6 +211,11 @@ std::string Describe(const QueryEngine& engine, const std::string& name) {
     for (const SumRow& row : sums->rows) {
       out << "sum [" << row.sum_low << ", " << row.sum_high << "] of [" << row.count_low << ", "
           << row.count_high << "]\n";
+    }
+    // Of values that are summed themselves.
+    const auto spread = engine.Spread(name, {.trim = 0.1}, ask);
+    if (spread.ok() && of_values) {
+      out << "mean [" << spread->mean_low << ", " << spread->mean_high << "]\n";
     }
   }
   return out.str();
@@ -234,12 +245,13 @@ std::string Read(const std::string& bytes, const std::string& stream_name) {
   const auto stream = test.pipeline.streams().Restore(stream_name, *state);
   EXPECT_TRUE(stream.ok()) << stream.status();
   if (!stream.ok()) return "";
-  std::string text = Describe(engine, stream_name);
+  const bool of_values = (*stream)->settings().sums;
+  std::string text = Describe(engine, stream_name, of_values);
   const auto again = StateOf(FileOf(engine, stream_name));
   EXPECT_TRUE(again.ok()) << again.status();
   if (again.ok()) {
     EXPECT_TRUE(test.pipeline.streams().Restore("again", *again).ok());
-    EXPECT_EQ(Describe(engine, "again"), text);
+    EXPECT_EQ(Describe(engine, "again", of_values), text);
     StreamState both = *state;
     const absl::Status merged = MergeInto(both, *again);
     EXPECT_TRUE(merged.ok()) << merged;
@@ -292,6 +304,50 @@ TEST(SummaryFileGolden, EveryFileMakesAStreamThatAnswersTheSame) {
     ++read;
   }
   EXPECT_GE(read, Cases().size());
+}
+
+// A file may hold summaries of different values, each of them whole. What they say together is then
+// worth nothing, but it stays an interval.
+TEST(SummaryFileGolden, SummariesOfDifferentValuesMakeNoInvertedInterval) {
+  TestPipeline test(SmallWindows());
+  const QueryEngine engine(test.pipeline);
+  StreamSettings settings;
+  settings.type = ValueType::kUint32;
+  settings.quantile_epsilon = 0.1;
+  settings.frequencies = false;
+  settings.sums = true;
+  std::array<v1::StreamSummary, 2> summaries;
+  for (std::size_t i = 0; i < summaries.size(); ++i) {
+    const std::string name = i == 0 ? "low" : "high";
+    const auto stream = test.pipeline.streams().Create(name, settings);
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    std::vector<std::uint32_t> values(kValues);
+    for (std::size_t v = 0; v < kValues; ++v) {
+      values[v] = static_cast<std::uint32_t>(100'000 * i + v);
+    }
+    ASSERT_TRUE(
+        test.pipeline.AppendPacked(*stream, std::as_bytes(std::span(values)), 0).status.ok());
+    v1::SummaryFile file;
+    ASSERT_TRUE(file.ParseFromString(FileOf(engine, name)));
+    ASSERT_TRUE(summaries[i].ParseFromString(file.summary()));
+  }
+  for (const bool swapped : {false, true}) {
+    v1::StreamSummary mixed = summaries[swapped ? 1 : 0];
+    mixed.set_sums(summaries[swapped ? 0 : 1].sums());
+    v1::SummaryFile file;
+    file.set_version(kSummaryFileVersion);
+    file.set_summary(mixed.SerializeAsString());
+    file.set_crc32c(Crc32c(file.summary()));
+    const auto state = StateOf(file.SerializeAsString());
+    ASSERT_TRUE(state.ok()) << state.status();
+    const std::string name = swapped ? "mixed" : "swapped";
+    ASSERT_TRUE(test.pipeline.streams().Restore(name, *state).ok());
+    for (const double trim : {0.0, 0.1, 0.4}) {
+      const auto spread = engine.Spread(name, {.trim = trim}, Soon());
+      ASSERT_TRUE(spread.ok()) << spread.status();
+      EXPECT_LE(spread->mean_low, spread->mean_high) << trim;
+    }
+  }
 }
 
 }  // namespace
