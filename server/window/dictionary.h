@@ -67,8 +67,10 @@ class Dictionary {
     if (entries_.capacity() > kSpareFactor * entries_.size()) Shrink();
     return before - entries_.size();
   }
-  /// Gives the free places of its tables back, as far as they can be.
+  /// Gives the free places of its tables back where that is half of them or more.
   void Shrink() {
+    // A table is at most 7/8 full, and has a power of two of places.
+    if (entries_.capacity() < 2 * (entries_.size() + entries_.size() / 7 + 1)) return;
     entries_.rehash(0);
     places_.rehash(0);
   }

@@ -187,7 +187,9 @@ class KeyedStream final : public Stream {
   std::size_t open_text_bytes_ = 0;              // of the open window's items
   std::size_t open_new_bytes_ = 0;               // that they added to the dictionary
   std::size_t counted_bytes_ = 0;                // of the dictionary, in context_.text
-  std::size_t forgotten_to_ = 0;                 // its items after the last look for such to forget
+  // When TakeText last looked for items to forget: published_windows_ then.
+  std::optional<std::uint64_t> looked_for_room_;
+  std::size_t forgotten_to_ = 0;  // its items after the last look for such to forget
   // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
   // agree. Guarded by mutex_.
   mutable std::shared_ptr<const KeyBuffer<Key>> sorted_open_;

@@ -56,13 +56,17 @@ absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::stri
   };
   std::size_t needed = needed_now();
   if (context_.text.TryTake(needed)) return needed;
-  ForgetItems();
-  needed = needed_now();
-  if (context_.text.TryTake(needed)) return needed;
-  // What is forgotten leaves its places in the tables: room for new texts, but not within a budget.
-  dictionary_->Shrink();
-  CountDictionary(0);
-  if (context_.text.TryTake(needed)) return needed;
+  // Between two windows nothing more can be forgotten: one look is enough for all that is refused.
+  if (looked_for_room_ != published_windows_) {
+    looked_for_room_ = published_windows_;
+    ForgetItems();
+    needed = needed_now();
+    if (context_.text.TryTake(needed)) return needed;
+    // What is forgotten leaves its places in the tables: room for new texts, not for a budget.
+    dictionary_->Shrink();
+    CountDictionary(0);
+    if (context_.text.TryTake(needed)) return needed;
+  }
   return WithRefusal(absl::ResourceExhaustedError(Concat(
                          "stream \"", Printable(name()), "\": the batch's new items need ", needed,
                          " bytes; the string streams hold ", context_.text.held(), " of at most ",
