@@ -69,7 +69,7 @@ class BatchWriter {
 struct PushSummary {
   std::uint64_t batches = 0;
   std::uint64_t accepted = 0;  ///< values that are part of n from now on
-  std::uint64_t refused = 0;   ///< NaN, and pairs whose y is not finite
+  std::uint64_t refused = 0;   ///< NaN; what is not finite, and is summed: a y, or a value (sums)
 };
 
 /// Client streaming: one answer at the end, and the daemon ends the call at the first refused
@@ -103,7 +103,7 @@ struct AcknowledgedPushOptions {
 struct AcknowledgedPushSummary {
   std::uint64_t batches = 0;
   std::uint64_t accepted = 0;
-  std::uint64_t refused = 0;          ///< NaN of accepted batches
+  std::uint64_t refused = 0;          ///< of accepted batches, as in PushSummary
   std::uint64_t refused_batches = 0;  ///< refused whole
 };
 

@@ -90,7 +90,9 @@ class TcpProducer {
   absl::Status Flush();
 
   std::uint64_t accepted() const { return accepted_; }  ///< values acknowledged
-  std::uint64_t refused() const { return refused_; }    ///< NaN in acknowledged batches
+  std::uint64_t refused() const {
+    return refused_;
+  }  ///< one by one, of acknowledged batches (docs/protocol.md)
   std::uint64_t acknowledged_batches() const { return acknowledged_; }
   const std::vector<BatchError>& errors() const { return errors_; }
   std::uint64_t errors_dropped() const { return errors_dropped_; }

@@ -49,9 +49,10 @@ class Metrics {
   SourceMetrics& source(Source source);
 
   /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused with an answer
-  /// or, from StatsD, counted here only. `reason` from a fixed set: nan, bad_frame,
-  /// frame_too_large, bad_line, bad_name, bad_utf8 (an item's), type_mismatch, unknown_stream,
-  /// stream_limit, text_limit, bad_value, item_too_large, gauge_limit, shutting_down.
+  /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
+  /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
+  /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, bad_value,
+  /// item_too_large, gauge_limit, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
