@@ -258,21 +258,12 @@ std::vector<GlCandidate> OpenCandidates(bool allow_software, GlReport& failed) {
   return candidates;
 }
 
-SorterSelection MakeAuto(const SorterOptions& options) {
-  SorterReport report;
-  report.requested = options.name;
-  std::vector<GlCandidate> candidates = OpenCandidates(options.allow_software_gl, report.gl);
-  const milliseconds budget(options.measure_budget_ms);
-  if (candidates.empty()) {
-    const CpuChoice choice = MeasureCpu(budget, report.measurements);
-    return UseCpu(choice, std::move(report), "no_gl", report.gl.error);
-  }
-  const auto cpu_budget = std::chrono::duration_cast<milliseconds>(budget * kCpuShare);
-  const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
+// Measures the candidates; the best one, or null when all fail, with the report of one that did.
+GlCandidate* MeasureCandidates(std::vector<GlCandidate>& candidates, Clock::duration budget,
+                               const CpuChoice& choice, GlReport& failed) {
   const Clock::duration share =
-      Clock::duration(budget - cpu_budget) /
-      ((kWindowClasses - kFirstGlClass) * kGlKeyWidths * candidates.size());
-  const GlCandidate* best = nullptr;
+      budget / ((kWindowClasses - kFirstGlClass) * kGlKeyWidths * candidates.size());
+  GlCandidate* best = nullptr;
   for (GlCandidate& candidate : candidates) {
     try {
       MeasureGlWidth<std::uint32_t>(candidate, share, choice);
@@ -280,15 +271,32 @@ SorterSelection MakeAuto(const SorterOptions& options) {
       if (best == nullptr || Better(candidate, *best)) best = &candidate;
     } catch (const SorterError& error) {
       candidate.Forget();
-      report.gl = candidate.gl.report;
-      report.gl.available = false;
-      report.gl.error = error.what();
+      failed = candidate.gl.report;
+      failed.available = false;
+      failed.error = error.what();
     }
   }
+  return best;
+}
+
+SorterSelection MakeAuto(const SorterOptions& options) {
+  SorterReport report;
+  report.requested = options.name;
+  GlReport failed;
+  std::vector<GlCandidate> candidates = OpenCandidates(options.allow_software_gl, failed);
+  const milliseconds budget(options.measure_budget_ms);
+  if (candidates.empty()) {
+    report.gl = failed;
+    const CpuChoice choice = MeasureCpu(budget, report.measurements);
+    return UseCpu(choice, std::move(report), "no_gl", failed.error);
+  }
+  const auto cpu_budget = std::chrono::duration_cast<milliseconds>(budget * kCpuShare);
+  const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
+  GlCandidate* best = MeasureCandidates(candidates, budget - cpu_budget, choice, failed);
   if (best == nullptr) {
-    return UseCpu(
-        choice, std::move(report), "gl_failed",
-        "GL on " + report.gl.renderer + " failed while it was measured, " + report.gl.error);
+    report.gl = failed;
+    return UseCpu(choice, std::move(report), "gl_failed",
+                  "GL on " + failed.renderer + " failed while it was measured, " + failed.error);
   }
   report.gl = best->gl.report;
   RouteTable table = EmptyTable(choice, best->gl.window_max);
@@ -298,16 +306,14 @@ SorterSelection MakeAuto(const SorterOptions& options) {
   if (!ChosenAnywhere(report, best->kind->name)) {
     // The contexts are closed again: they cost memory and never sort.
     return UseCpu(choice, std::move(report), "measured",
-                  "faster than " + report.gl.renderer + " at every size");
+                  "faster than " + best->gl.report.renderer + " at every size");
   }
   report.active = ActiveSorter(report);
   report.why = "measured";
   report.reason = "auto: on " + report.gl.renderer + " and this CPU, " +
                   Figures(report.measurements) + kWideKeysOnCpu;
-  const auto at = static_cast<std::size_t>(best - candidates.data());
   return {std::make_unique<RoutedSorter>("auto", std::make_unique<CpuSorter>(choice),
-                                         std::move(candidates[at].gl.sorter), table,
-                                         options.on_failure),
+                                         std::move(best->gl.sorter), table, options.on_failure),
           std::move(report)};
 }
 
