@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <utility>
@@ -109,9 +110,12 @@ struct GlKind {
   const char* name;
   const char* algorithm;
   GlSorterOrReason (*open)(bool allow_software);
+  bool for_auto;  // whether `auto` measures it
 };
-constexpr std::array<GlKind, 2> kGlKinds = {{{"gl-compute", "bitonic-compute", OpenGlCompute},
-                                             {"gl-bitonic", "bitonic-fragment", OpenGlBitonic}}};
+constexpr GlKind kGlKinds[] = {
+    {"gl-compute", "bitonic-compute", OpenGlCompute, true},
+    {"gl-bitonic", "bitonic-fragment", OpenGlBitonic, true},
+};
 
 // One that `auto` may use: what it took for a request of each width and class.
 struct GlCandidate {
@@ -241,10 +245,11 @@ SorterSelection MakeGl(const SorterOptions& options, const GlKind& kind) {
           std::move(report)};
 }
 
-// All GL sorters that can be had; `failed` has the report of the last one that cannot.
+// The GL sorters for `auto` that can be had; `failed` has the report of the last one that cannot.
 std::vector<GlCandidate> OpenCandidates(bool allow_software, GlReport& failed) {
   std::vector<GlCandidate> candidates;
   for (const GlKind& kind : kGlKinds) {
+    if (!kind.for_auto) continue;
     GlCandidate candidate;
     candidate.kind = &kind;
     candidate.gl = kind.open(allow_software);
@@ -323,8 +328,11 @@ SorterSelection Make(const SorterOptions& options) {
   for (const GlKind& kind : kGlKinds) {
     if (options.name == kind.name) return MakeGl(options, kind);
   }
-  throw std::invalid_argument("unknown sorter \"" + options.name +
-                              "\"; there are auto, cpu, gl-compute and gl-bitonic");
+  std::string names = "auto, cpu";
+  for (const GlKind& kind : kGlKinds) {
+    names += (&kind == std::end(kGlKinds) - 1 ? " and " : ", ") + std::string(kind.name);
+  }
+  throw std::invalid_argument("unknown sorter \"" + options.name + "\"; there are " + names);
 }
 
 }  // namespace
