@@ -12,8 +12,8 @@ namespace {
 
 // Keys side by side that one memory access of a strided pass takes: a cache line of 128 bytes.
 constexpr std::uint32_t kRunBytes = 128;
-// Registers for keys: 16 of one word, 8 of more, so that no more than 24 of the 64 that let a GPU
-// run all its invocations at once are taken.
+// Keys in an invocation's registers: 16 of one word, 8 of two or three, so that they take 24
+// registers at most. Devices with 2^16 registers for 1,024 invocations have 64 for each.
 constexpr std::uint32_t kRegistersLog2OneWord = 4;
 constexpr std::uint32_t kRegistersLog2 = 3;
 

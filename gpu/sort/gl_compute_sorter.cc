@@ -15,8 +15,8 @@ namespace {
 
 // Compiling two programs takes milliseconds; a driver that needs this long hangs.
 constexpr std::chrono::seconds kSetUpLimit{60};
-// How long the GL thread waits for one request before others get their turn: long against its own
-// cost, about 10 us, and short against a request that is worth a GPU.
+// How long the GL thread waits for one request before others get their turn: long against handing
+// a task over, short against what windows that are worth a GPU take the CPU (four of 2^16: 1 ms).
 constexpr std::chrono::microseconds kTurn{200};
 
 template <class Key>
