@@ -2,6 +2,8 @@
 
 #include <epoxy/gl.h>
 
+#include <algorithm>
+
 #include "gpu/egl/software_renderer.h"
 #include "gpu/gl/gl_check.h"
 
@@ -24,6 +26,29 @@ Capabilities ReadCapabilities() {
   glGetIntegerv(GL_MAX_TEXTURE_SIZE, &out.texture_size_max);
   glGetIntegerv(GL_MAX_DRAW_BUFFERS, &out.draw_buffers_max);
   CheckGl("reading the GL context's limits");
+  return out;
+}
+
+ComputeCapabilities ReadComputeCapabilities() {
+  ComputeCapabilities out;
+  if (epoxy_gl_version() < 43) return out;
+  out.available = true;
+  out.buffer_storage = epoxy_gl_version() >= 44 || epoxy_has_gl_extension("GL_ARB_buffer_storage");
+  GLint shared = 0;
+  GLint invocations = 0;
+  GLint first_axis = 0;
+  GLint groups = 0;
+  GLint64 storage_block = 0;
+  glGetIntegerv(GL_MAX_COMPUTE_SHARED_MEMORY_SIZE, &shared);
+  glGetIntegerv(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS, &invocations);
+  glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, 0, &first_axis);
+  glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, 0, &groups);
+  glGetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &storage_block);
+  CheckGl("reading the GL context's limits of compute shaders");
+  out.shared_bytes = static_cast<std::size_t>(std::max(shared, 0));
+  out.invocations_max = static_cast<std::uint32_t>(std::max(std::min(invocations, first_axis), 0));
+  out.groups_max = static_cast<std::uint32_t>(std::max(groups, 0));
+  out.storage_block_bytes = static_cast<std::size_t>(std::max<GLint64>(storage_block, 0));
   return out;
 }
 

@@ -2,6 +2,8 @@
 #ifndef TIDEMARK_GPU_GL_CAPABILITIES_H_
 #define TIDEMARK_GPU_GL_CAPABILITIES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace tidemark::gl {
@@ -17,6 +19,19 @@ struct Capabilities {
 
 /// Reads them from the context that is current. Throws GlError.
 Capabilities ReadCapabilities();
+
+/// What compute shaders may use.
+struct ComputeCapabilities {
+  bool available = false;       ///< OpenGL 4.3; the rest is 0 or false without
+  bool buffer_storage = false;  ///< OpenGL 4.4 or ARB_buffer_storage: buffers that stay mapped
+  std::size_t shared_bytes = 0;
+  std::uint32_t invocations_max = 0;    ///< in a workgroup, along its first axis
+  std::uint32_t groups_max = 0;         ///< along the first axis
+  std::size_t storage_block_bytes = 0;  ///< that one binding of a buffer may have
+};
+
+/// Reads them from the context that is current. Throws GlError.
+ComputeCapabilities ReadComputeCapabilities();
 
 }  // namespace tidemark::gl
 

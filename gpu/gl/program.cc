@@ -8,6 +8,10 @@
 namespace tidemark::gl {
 namespace {
 
+const char* StageName(GLenum stage) {
+  return stage == GL_VERTEX_SHADER ? "vertex" : stage == GL_COMPUTE_SHADER ? "compute" : "fragment";
+}
+
 // A shader object for as long as its program is being linked.
 class Shader {
  public:
@@ -25,8 +29,7 @@ class Shader {
     glGetShaderInfoLog(id_, static_cast<GLsizei>(log.size()), &used, log.data());
     log.resize(static_cast<std::size_t>(used));
     glDeleteShader(id_);
-    throw GlError("compiling the " +
-                  std::string(stage == GL_VERTEX_SHADER ? "vertex" : "fragment") + " shader of " +
+    throw GlError(std::string("compiling the ") + StageName(stage) + " shader of " +
                   std::string(name) + " failed: " + log);
   }
   Shader(const Shader&) = delete;
@@ -51,6 +54,19 @@ Program::Program(std::string_view name, std::string_view vertex_source,
   glLinkProgram(id_);
   glDetachShader(id_, vertex.id());
   glDetachShader(id_, fragment.id());
+  CheckLinked(name);
+}
+
+Program::Program(std::string_view name, std::string_view compute_source) {
+  const Shader compute(name, GL_COMPUTE_SHADER, compute_source);
+  id_ = glCreateProgram();
+  glAttachShader(id_, compute.id());
+  glLinkProgram(id_);
+  glDetachShader(id_, compute.id());
+  CheckLinked(name);
+}
+
+void Program::CheckLinked(std::string_view name) {
   GLint linked = GL_FALSE;
   glGetProgramiv(id_, GL_LINK_STATUS, &linked);
   if (linked == GL_TRUE) return;

@@ -14,6 +14,8 @@ class Program {
   Program() = default;
   /// `name` is for messages. Throws GlError with the compiler's log.
   Program(std::string_view name, std::string_view vertex_source, std::string_view fragment_source);
+  /// A compute program. The same; REQUIRES: OpenGL 4.3.
+  Program(std::string_view name, std::string_view compute_source);
   Program(Program&& other) noexcept;
   Program& operator=(Program&& other) noexcept;
   Program(const Program&) = delete;
@@ -25,6 +27,8 @@ class Program {
   GLint Uniform(const char* uniform) const;
 
  private:
+  void CheckLinked(std::string_view name);
+
   GLuint id_ = 0;
 };
 

@@ -19,7 +19,7 @@ namespace tidemark::sort {
 
 /// What the route of a request is chosen by.
 struct RouteTable {
-  /// Every request goes to GL, whatever it costs ("gl-bitonic" by name).
+  /// Every request goes to GL, whatever it costs (a GL sorter by name).
   bool always_gl = false;
   /// Longest window that GL takes.
   std::size_t gl_window_max = 0;

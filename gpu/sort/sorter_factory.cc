@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <utility>
@@ -27,6 +29,11 @@ constexpr double kCpuShare = 0.5;
 // Smallest class measured on GL: below it, a request of any device known costs more in draw calls
 // (36 at 2^8) and transfers than sorting four windows of 256 keys on the CPU, about 4 us.
 constexpr std::size_t kFirstGlClass = 1;
+
+// A GL sorter that is so many times slower than the CPU at one size is not measured at larger ones,
+// if a request of this one used its time up: from one class to the next it gains a factor of 2 or
+// so, and there are at most four more.
+constexpr double kHopeless = 16;
 
 // Said wherever a GL sorter is in use.
 constexpr const char* kWideKeysOnCpu = "; keys of 128 bits (ipv6) are sorted on the cpu";
@@ -98,27 +105,78 @@ double MeasureRequest(WindowSorter& gl, std::size_t window, Clock::duration budg
   return best;
 }
 
+// A GL sorter by name, and the one that it is.
+struct GlKind {
+  const char* name;
+  const char* algorithm;
+  GlSorterOrReason (*open)(bool allow_software);
+  bool for_auto;  // whether `auto` measures it
+};
+constexpr GlKind kGlKinds[] = {
+    {"gl-compute", "bitonic-compute", OpenGlCompute, true},
+    {"gl-bitonic", "bitonic-fragment", OpenGlBitonic, true},
+};
+
+// One that `auto` may use: what it took for a request of each width and class.
+struct GlCandidate {
+  const GlKind* kind = nullptr;
+  GlSorterOrReason gl;
+  std::array<std::array<double, kWindowClasses>, kKeyWidths> request_seconds{};  // or infinity
+
+  void Forget() {
+    for (auto& width : request_seconds) width.fill(std::numeric_limits<double>::infinity());
+  }
+};
+
+double CpuSeconds(const CpuChoice& cpu, std::size_t width, std::size_t window_class) {
+  return cpu.seconds_per_key[width][window_class] *
+         static_cast<double>(kChannels * ClassWindow(window_class));
+}
+
 template <class Key>
-void MeasureGlWidth(WindowSorter& gl, std::size_t window_max, Clock::duration budget,
-                    RouteTable& table, std::vector<SorterMeasurement>& measured) {
+void MeasureGlWidth(GlCandidate& candidate, Clock::duration budget, const CpuChoice& cpu) {
   constexpr std::size_t kWidth = WidthIndex<Key>();
   for (std::size_t c = kFirstGlClass; c < kWindowClasses; ++c) {
     const std::size_t window = ClassWindow(c);
-    if (window > window_max) break;
-    const double seconds = MeasureRequest<Key>(gl, window, budget);
-    table.gl_request_seconds[kWidth][c] = seconds;
-    const double keys = static_cast<double>(kChannels * window);
-    const bool chosen = seconds < table.cpu_key_seconds[kWidth][c] * keys;
-    if (chosen) {
-      for (SorterMeasurement& row : measured) {
-        if (row.window == window && row.key_bits == static_cast<int>(8 * sizeof(Key))) {
-          row.chosen = false;
-        }
-      }
+    if (window > candidate.gl.window_max) break;
+    const double seconds = MeasureRequest<Key>(*candidate.gl.sorter, window, budget);
+    candidate.request_seconds[kWidth][c] = seconds;
+    if (seconds > std::chrono::duration<double>(budget).count() &&
+        seconds > kHopeless * CpuSeconds(cpu, kWidth, c)) {
+      break;
     }
-    measured.push_back({static_cast<int>(8 * sizeof(Key)), window, "gl-bitonic", "bitonic-fragment",
-                        keys / seconds, chosen});
   }
+}
+
+// Adds the candidate's rows; with a table, it is the one that is used where it beats the CPU.
+void Report(const GlCandidate& candidate, const CpuChoice& cpu, RouteTable* table,
+            std::vector<SorterMeasurement>& rows) {
+  for (std::size_t width = 0; width < kGlKeyWidths; ++width) {
+    for (std::size_t c = kFirstGlClass; c < kWindowClasses; ++c) {
+      const double seconds = candidate.request_seconds[width][c];
+      if (std::isinf(seconds)) continue;
+      const std::size_t window = ClassWindow(c);
+      const bool chosen = table != nullptr && seconds < CpuSeconds(cpu, width, c);
+      if (table != nullptr) table->gl_request_seconds[width][c] = seconds;
+      for (SorterMeasurement& row : rows) {
+        row.chosen =
+            row.chosen && !(chosen && row.window == window && row.key_bits == WidthBits(width));
+      }
+      rows.push_back({WidthBits(width), window, candidate.kind->name, candidate.kind->algorithm,
+                      static_cast<double>(kChannels * window) / seconds, chosen});
+    }
+  }
+}
+
+// Whether `a` is the better one to use beside the CPU: by the largest class of 32-bit keys that
+// both were measured at.
+bool Better(const GlCandidate& a, const GlCandidate& b) {
+  for (std::size_t c = kWindowClasses; c-- > kFirstGlClass;) {
+    const double of_a = a.request_seconds[0][c];
+    const double of_b = b.request_seconds[0][c];
+    if (!std::isinf(of_a) || !std::isinf(of_b)) return of_a < of_b;
+  }
+  return false;
 }
 
 RouteTable EmptyTable(const CpuChoice& choice, std::size_t gl_window_max) {
@@ -162,76 +220,119 @@ SorterSelection MakeCpu(const SorterOptions& options) {
   return UseCpu(choice, std::move(report), "asked_for", "");
 }
 
-SorterSelection MakeGlBitonic(const SorterOptions& options) {
+SorterSelection MakeGl(const SorterOptions& options, const GlKind& kind) {
   SorterReport report;
   report.requested = options.name;
-  GlSorterOrReason gl = OpenGlBitonic(/*allow_software=*/true);
+  GlSorterOrReason gl = kind.open(/*allow_software=*/true);
   report.gl = gl.report;
   const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
   if (gl.sorter == nullptr) {
-    return UseCpu(choice, std::move(report), "no_gl", "gl-bitonic cannot run, " + gl.report.error);
+    return UseCpu(choice, std::move(report), "no_gl",
+                  options.name + " cannot run, " + gl.report.error);
   }
   // Nothing is chosen by these figures; the rows stay in the report for comparison.
   for (SorterMeasurement& row : report.measurements) {
     row.chosen = row.chosen && row.key_bits == WidthBits(WidthIndex<Key128>());
   }
-  report.active = "gl-bitonic";
+  report.active = options.name;
   report.why = "asked_for";
-  report.reason = "gl-bitonic: asked for by name; runs on " + gl.report.renderer + " (" +
+  report.reason = options.name + ": asked for by name; runs on " + gl.report.renderer + " (" +
                   gl.report.version + "); the cpu sorter stands by" + kWideKeysOnCpu;
   RouteTable table = EmptyTable(choice, gl.window_max);
   table.always_gl = true;
-  return {std::make_unique<RoutedSorter>("gl-bitonic", std::make_unique<CpuSorter>(choice),
+  return {std::make_unique<RoutedSorter>(options.name, std::make_unique<CpuSorter>(choice),
                                          std::move(gl.sorter), table, options.on_failure),
           std::move(report)};
+}
+
+// The GL sorters for `auto` that can be had; `failed` has the report of the last one that cannot.
+std::vector<GlCandidate> OpenCandidates(bool allow_software, GlReport& failed) {
+  std::vector<GlCandidate> candidates;
+  for (const GlKind& kind : kGlKinds) {
+    if (!kind.for_auto) continue;
+    GlCandidate candidate;
+    candidate.kind = &kind;
+    candidate.gl = kind.open(allow_software);
+    candidate.Forget();
+    if (candidate.gl.sorter == nullptr) {
+      failed = candidate.gl.report;
+    } else {
+      candidates.push_back(std::move(candidate));
+    }
+  }
+  return candidates;
+}
+
+// Measures the candidates; the best one, or null when all fail, with the report of one that did.
+GlCandidate* MeasureCandidates(std::vector<GlCandidate>& candidates, Clock::duration budget,
+                               const CpuChoice& choice, GlReport& failed) {
+  const Clock::duration share =
+      budget / ((kWindowClasses - kFirstGlClass) * kGlKeyWidths * candidates.size());
+  GlCandidate* best = nullptr;
+  for (GlCandidate& candidate : candidates) {
+    try {
+      MeasureGlWidth<std::uint32_t>(candidate, share, choice);
+      MeasureGlWidth<std::uint64_t>(candidate, share, choice);
+      if (best == nullptr || Better(candidate, *best)) best = &candidate;
+    } catch (const SorterError& error) {
+      candidate.Forget();
+      failed = candidate.gl.report;
+      failed.available = false;
+      failed.error = error.what();
+    }
+  }
+  return best;
 }
 
 SorterSelection MakeAuto(const SorterOptions& options) {
   SorterReport report;
   report.requested = options.name;
-  GlSorterOrReason gl = OpenGlBitonic(options.allow_software_gl);
-  report.gl = gl.report;
+  GlReport failed;
+  std::vector<GlCandidate> candidates = OpenCandidates(options.allow_software_gl, failed);
   const milliseconds budget(options.measure_budget_ms);
-  if (gl.sorter == nullptr) {
+  if (candidates.empty()) {
+    report.gl = failed;
     const CpuChoice choice = MeasureCpu(budget, report.measurements);
-    return UseCpu(choice, std::move(report), "no_gl", gl.report.error);
+    return UseCpu(choice, std::move(report), "no_gl", failed.error);
   }
   const auto cpu_budget = std::chrono::duration_cast<milliseconds>(budget * kCpuShare);
   const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
-  RouteTable table = EmptyTable(choice, gl.window_max);
-  const Clock::duration share =
-      Clock::duration(budget - cpu_budget) / ((kWindowClasses - kFirstGlClass) * kGlKeyWidths);
-  try {
-    MeasureGlWidth<std::uint32_t>(*gl.sorter, gl.window_max, share, table, report.measurements);
-    MeasureGlWidth<std::uint64_t>(*gl.sorter, gl.window_max, share, table, report.measurements);
-  } catch (const SorterError& error) {
-    report.gl.available = false;
-    report.gl.error = error.what();
-    report.measurements.clear();
-    const CpuChoice again = MeasureCpu(cpu_budget, report.measurements);
-    return UseCpu(again, std::move(report), "gl_failed",
-                  "GL on " + gl.report.renderer + " failed while it was measured, " + error.what());
+  GlCandidate* best = MeasureCandidates(candidates, budget - cpu_budget, choice, failed);
+  if (best == nullptr) {
+    report.gl = failed;
+    return UseCpu(choice, std::move(report), "gl_failed",
+                  "GL on " + failed.renderer + " failed while it was measured, " + failed.error);
   }
-  if (!ChosenAnywhere(report, "gl-bitonic")) {
-    // The context is closed again: it costs memory and never sorts.
+  report.gl = best->gl.report;
+  RouteTable table = EmptyTable(choice, best->gl.window_max);
+  for (const GlCandidate& candidate : candidates) {
+    Report(candidate, choice, &candidate == best ? &table : nullptr, report.measurements);
+  }
+  if (!ChosenAnywhere(report, best->kind->name)) {
+    // The contexts are closed again: they cost memory and never sort.
     return UseCpu(choice, std::move(report), "measured",
-                  "faster than " + gl.report.renderer + " at every size");
+                  "faster than " + best->gl.report.renderer + " at every size");
   }
   report.active = ActiveSorter(report);
   report.why = "measured";
-  report.reason = "auto: on " + gl.report.renderer + " and this CPU, " +
+  report.reason = "auto: on " + report.gl.renderer + " and this CPU, " +
                   Figures(report.measurements) + kWideKeysOnCpu;
   return {std::make_unique<RoutedSorter>("auto", std::make_unique<CpuSorter>(choice),
-                                         std::move(gl.sorter), table, options.on_failure),
+                                         std::move(best->gl.sorter), table, options.on_failure),
           std::move(report)};
 }
 
 SorterSelection Make(const SorterOptions& options) {
   if (options.name == "auto") return MakeAuto(options);
   if (options.name == "cpu") return MakeCpu(options);
-  if (options.name == "gl-bitonic") return MakeGlBitonic(options);
-  throw std::invalid_argument("unknown sorter \"" + options.name +
-                              "\"; there are auto, cpu and gl-bitonic");
+  for (const GlKind& kind : kGlKinds) {
+    if (options.name == kind.name) return MakeGl(options, kind);
+  }
+  std::string names = "auto, cpu";
+  for (const GlKind& kind : kGlKinds) {
+    names += (&kind == std::end(kGlKinds) - 1 ? " and " : ", ") + std::string(kind.name);
+  }
+  throw std::invalid_argument("unknown sorter \"" + options.name + "\"; there are " + names);
 }
 
 }  // namespace

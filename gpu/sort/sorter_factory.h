@@ -13,10 +13,10 @@
 namespace tidemark::sort {
 
 struct SorterOptions {
-  /// "auto", "cpu" or "gl-bitonic".
+  /// "auto", "cpu", "gl-compute" or "gl-bitonic".
   std::string name = "auto";
   /// Lets `auto` open a software rasteriser (llvmpipe). It costs about 90 MB and never wins, so it
-  /// is off; "gl-bitonic" by name takes a software context where there is no other.
+  /// is off; a GL sorter by name takes a software context where there is no other.
   bool allow_software_gl = false;
   /// Time that the measurement at start may take, milliseconds.
   int measure_budget_ms = 600;
@@ -29,8 +29,8 @@ struct SorterOptions {
 struct SorterMeasurement {
   int key_bits = 0;
   std::size_t window = 0;
-  std::string sorter;     ///< "cpu", "gl-bitonic"
-  std::string algorithm;  ///< e.g. "vqsort-avx2", "radix-lsd-11", "bitonic-fragment"
+  std::string sorter;     ///< "cpu", "gl-compute", "gl-bitonic"
+  std::string algorithm;  ///< e.g. "vqsort-avx2", "radix-lsd-11", "bitonic-compute"
   double keys_per_second = 0;
   bool chosen = false;
 };
@@ -48,7 +48,8 @@ struct GlReport {
 
 struct SorterReport {
   std::string requested;
-  std::string active;  ///< name of the sorter that sorts the largest windows: "cpu" or "gl-bitonic"
+  std::string
+      active;  ///< name of the sorter that sorts the largest windows: "cpu", "gl-compute", …
   std::string reason;  ///< one sentence with the figures that decided it
   /// The same in a word, for a metric's label: asked_for, by name; no_gl, there is no context that
   /// may be used (none, or a software rasteriser that is not allowed); measured; gl_failed.
@@ -62,10 +63,10 @@ struct SorterSelection {
   SorterReport report;
 };
 
-/// Makes the sorter named in `options`. A GL sorter that cannot be had is not an error: the report
-/// says why, and the selection holds the `cpu` sorter.
-/// Errors: throws std::invalid_argument for an unknown name, naming those that exist.
-/// Thread: any; measures on the calling thread.
+/// Makes the sorter named in `options`; `auto` measures all GL sorters and uses the fastest one
+/// beside the CPU. A GL sorter that cannot be had is not an error: the report says why, and the
+/// selection holds the `cpu` sorter. Errors: throws std::invalid_argument for an unknown name,
+/// naming those that exist. Thread: any; measures on the calling thread.
 SorterSelection MakeSorter(const SorterOptions& options);
 
 /// A CPU sorter at once, without measuring: takes the first of the algorithms that this CPU can

@@ -48,7 +48,7 @@ class WindowSorter {
   WindowSorter& operator=(const WindowSorter&) = delete;
   virtual ~WindowSorter() = default;
 
-  /// As configured and shown: "cpu", "gl-bitonic", "auto".
+  /// As configured and shown: "cpu", "gl-compute", "gl-bitonic", "auto".
   virtual std::string_view name() const = 0;
 
   /// Sorts each channel ascending. Returns the name of the sorter that did it: its own, or that of

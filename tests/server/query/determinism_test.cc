@@ -346,8 +346,14 @@ INSTANTIATE_TEST_SUITE_P(Types, Determinism, kTypes, TypeName);
 // One context for all types: it takes up to 140 ms to open.
 class DeterminismGl : public Determinism {
  protected:
-  static void SetUpTestSuite() { gl_ = sort::OpenGlBitonic(/*allow_software=*/true); }
-  static void TearDownTestSuite() { gl_.sorter.reset(); }
+  static void SetUpTestSuite() {
+    gl_ = sort::OpenGlBitonic(/*allow_software=*/true);
+    compute_ = sort::OpenGlCompute(/*allow_software=*/true);
+  }
+  static void TearDownTestSuite() {
+    gl_.sorter.reset();
+    compute_.sorter.reset();
+  }
   void SetUp() override {
     if (!gl_.sorter) {
       GTEST_SKIP() << "no GL context, so that the GL sorters are not tested here: "
@@ -366,9 +372,15 @@ class DeterminismGl : public Determinism {
   }
 
   static inline sort::GlSorterOrReason gl_;
+  static inline sort::GlSorterOrReason compute_;
 };
 
 TEST_P(DeterminismGl, GlBitonic) { ExpectSameBytes(*gl_.sorter, "gl-bitonic"); }
+
+TEST_P(DeterminismGl, GlCompute) {
+  if (!compute_.sorter) GTEST_SKIP() << compute_.report.error;
+  ExpectSameBytes(*compute_.sorter, "gl-compute");
+}
 
 // `auto` on a machine where GL wins from 2^10 keys on (class 1) and the CPU below: both sort
 // windows of one stream.

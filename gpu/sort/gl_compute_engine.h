@@ -1,0 +1,127 @@
+// The passes of compute_plan.h run by compute shaders, and the buffers that windows cross the bus
+// in: the GL side of gl-compute.
+#ifndef TIDEMARK_GPU_SORT_GL_COMPUTE_ENGINE_H_
+#define TIDEMARK_GPU_SORT_GL_COMPUTE_ENGINE_H_
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "gpu/gl/buffer.h"
+#include "gpu/gl/capabilities.h"
+#include "gpu/gl/fence.h"
+#include "gpu/gl/program.h"
+#include "gpu/sort/compute_plan.h"
+#include "gpu/sort/window_sorter.h"
+
+namespace tidemark::sort {
+
+/// Up to kChannels windows of one kind and where they lie in a slot's memory: all keys, window by
+/// window, then all payloads, as the host has them.
+struct ComputeRequest {
+  ElementKind kind;
+  std::array<std::uint32_t, kChannels> lengths{};
+  std::array<std::size_t, kChannels> key_at{};      ///< bytes from the slot's start
+  std::array<std::size_t, kChannels> payload_at{};  ///< the same; 0 without payloads
+  std::size_t bytes = 0;
+};
+
+/// Each part begins at a multiple of 256 bytes, where every device lets a binding begin.
+ComputeRequest LayOut(ElementKind kind, const std::array<std::uint32_t, kChannels>& lengths);
+
+/// What tests may set; the defaults are for use.
+struct ComputeOverrides {
+  /// Shared memory that a workgroup takes at most; 0: what the device has.
+  std::size_t shared_bytes = 0;
+  /// Bytes that one binding may have at most; 0: what the device allows.
+  std::size_t storage_block_bytes = 0;
+  /// False: no buffer storage, as on a context of OpenGL 4.3 without the extension.
+  bool buffer_storage = true;
+};
+
+/// Sorts requests in kSlots slots. A slot has memory that windows are written to (`in`) and read
+/// from (`out`) on any thread, and a buffer of the device between them. With buffer storage `in`
+/// and `out` are mapped buffers, which the device reads and writes itself: a window is moved by the
+/// CPU once, from where it is into the slot. Without, they are ordinary memory.
+///
+///   caller: writes `in` → Submit: in ⇒ device, passes, device ⇒ out, fence → Done → caller reads
+///   `out`
+///
+/// Commands of one slot need not end before those of the next are told. Whether the bus and the
+/// shaders then work at the same time is the driver's choice: the commands are in one queue.
+///
+/// A window must fit one binding (window_max()); the windows of a request need not fit it together:
+/// they are then sorted one binding after the other.
+///
+/// Thread: the one on which the context is current, all of it but in(), out() and the constant
+/// getters. Errors: throws gl::GlError, which names the step; the slot is then worthless.
+class GlComputeEngine {
+ public:
+  /// Two for the bus and the shaders to be busy at once, one for the CPU to write to or read from.
+  static constexpr std::size_t kSlots = 3;
+
+  /// `observer` is called before each of the steps "upload", "sort", "read back" and "wait"; tests
+  /// disturb GL from it. Throws gl::GlError where the context lacks compute shaders, or shared
+  /// memory and invocations enough.
+  GlComputeEngine(const ComputeOverrides& overrides,
+                  std::function<void(std::string_view step)> observer);
+
+  const gl::Capabilities& capabilities() const { return capabilities_; }
+  bool maps_buffers() const { return compute_.buffer_storage; }
+  ComputeShape shape(ElementKind kind) const { return programs_[IndexOf(kind)].shape; }
+  /// The longest window of this kind.
+  std::size_t window_max(ElementKind kind) const;
+
+  /// Makes room in a slot; what it held is lost. REQUIRES: nothing of it is under way.
+  void Reserve(std::size_t slot, std::size_t bytes);
+  std::size_t capacity(std::size_t slot) const { return slots_[slot].capacity; }
+  std::byte* in(std::size_t slot) const { return slots_[slot].in; }
+  const std::byte* out(std::size_t slot) const { return slots_[slot].out; }
+
+  /// Tells GL to sort what was written to in(slot), laid out as in the request.
+  void Submit(std::size_t slot, const ComputeRequest& request);
+  /// Whether out(slot) is ready, after waiting for at most `limit`.
+  bool Done(std::size_t slot, std::chrono::nanoseconds limit);
+
+ private:
+  struct PassProgram {
+    ComputeShape shape;
+    gl::Program program;
+    bool ready = false;  // compiled; those with payloads are when they are first used
+    GLint first_channel = -1, key_at = -1, payload_at = -1, lengths = -1;
+    GLint column_bits = -1, row_shift = -1, row_bits = -1, pass_mirrored = -1;
+    GLint round_count = -1, rounds = -1;
+  };
+  struct Slot {
+    std::size_t capacity = 0;
+    gl::Buffer device, upload, read_back;  // the last two mapped, or unused
+    std::vector<std::byte> memory_in, memory_out;
+    std::byte* in = nullptr;
+    const std::byte* out = nullptr;
+    std::size_t bytes = 0;  // of the request under way
+    gl::Fence fence;
+  };
+
+  static constexpr std::size_t IndexOf(ElementKind kind) {
+    return (kind.key_bits == 64 ? 1 : 0) + (kind.payload ? 2 : 0);
+  }
+  const PassProgram& ProgramFor(ElementKind kind);
+  void RunPasses(const PassProgram& program, const Slot& slot, const ComputeRequest& request);
+  void RunPassesOn(const PassProgram& program, const Slot& slot, const ComputeRequest& request,
+                   std::size_t first, std::size_t end);
+  void Observe(std::string_view step) const;
+
+  std::function<void(std::string_view)> observer_;
+  gl::Capabilities capabilities_;
+  gl::ComputeCapabilities compute_;
+  std::array<PassProgram, 4> programs_;  // [IndexOf(kind)]
+  std::array<Slot, kSlots> slots_;
+};
+
+}  // namespace tidemark::sort
+
+#endif  // TIDEMARK_GPU_SORT_GL_COMPUTE_ENGINE_H_
