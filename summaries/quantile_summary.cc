@@ -66,22 +66,53 @@ void QuantileSummary<Key>::CheckRoom(std::uint64_t more) const {
 }
 
 template <class Key>
-void QuantileSummary<Key>::AddWindow(std::span<const Key> sorted) {
-  if (!std::has_single_bit(sorted.size())) {
-    throw std::invalid_argument("a window of " + std::to_string(sorted.size()) +
+void QuantileSummary<Key>::CheckWindow(std::uint64_t count) const {
+  if (!std::has_single_bit(count)) {
+    throw std::invalid_argument("a window of " + std::to_string(count) +
                                 " keys was given to a quantile summary, expected a power of two");
   }
-  CheckRoom(sorted.size());
+  CheckRoom(count);
+}
+
+template <class Key>
+void QuantileSummary<Key>::AddWindow(std::span<const Key> sorted) {
+  CheckWindow(sorted.size());
   SampleBucket<Key> bucket;
   bucket.shape = rule_.ForWindow(sorted.size());
   auto keys = std::make_shared_for_overwrite<Key[]>(bucket.shape.samples);
   TakeEvery(sorted.data(), bucket.shape.weight, bucket.shape.samples, keys.get());
   assert(std::is_sorted(keys.get(), keys.get() + bucket.shape.samples));
   bucket.keys = std::move(keys);
-  const Key low = sorted.front();
+  AddBucket(std::move(bucket), sorted.front());
+}
+
+template <class Key>
+void QuantileSummary<Key>::AddSamples(std::uint64_t count, Key smallest,
+                                      std::span<const Key> samples) {
+  CheckWindow(count);
+  SampleBucket<Key> bucket;
+  bucket.shape = rule_.ForWindow(count);
+  if (samples.size() != bucket.shape.samples) {
+    throw std::invalid_argument(
+        std::to_string(samples.size()) + " samples of a window of " + std::to_string(count) +
+        " keys were given to a quantile summary, expected " + std::to_string(bucket.shape.samples));
+  }
+  if (samples.front() < smallest || !std::is_sorted(samples.begin(), samples.end())) {
+    throw std::invalid_argument(
+        "samples were given to a quantile summary that do not ascend from the smallest key on");
+  }
+  auto keys = std::make_shared_for_overwrite<Key[]>(samples.size());
+  std::copy(samples.begin(), samples.end(), keys.get());
+  bucket.keys = std::move(keys);
+  AddBucket(std::move(bucket), smallest);
+}
+
+template <class Key>
+void QuantileSummary<Key>::AddBucket(SampleBucket<Key> bucket, Key smallest) {
+  const std::uint64_t count = bucket.shape.count();
   Insert(std::move(bucket));
-  min_ = count_ == 0 ? low : std::min(min_, low);
-  count_ += sorted.size();
+  min_ = count_ == 0 ? smallest : std::min(min_, smallest);
+  count_ += count;
 }
 
 template <class Key>

@@ -51,6 +51,15 @@ class QuantileSummary {
   /// summary would hold 2^63 values or more. Nothing has then changed.
   void AddWindow(std::span<const Key> sorted);
 
+  /// The same for a window of `count` keys of which no more is known than AddWindow looks at: its
+  /// smallest key, and those of the ranks stride, 2 * stride, ..., count with stride =
+  /// SampleStride(count), ascending. The result is the same to the bit.
+  /// Errors: as AddWindow; throws std::invalid_argument for another number of samples, and for
+  /// samples that do not ascend from the smallest key on. Nothing has then changed.
+  void AddSamples(std::uint64_t count, Key smallest, std::span<const Key> samples);
+  /// REQUIRES: count is a power of two.
+  std::uint64_t SampleStride(std::uint64_t count) const { return rule_.ForWindow(count).weight; }
+
   /// Takes in all that `other` summarises. The guarantee holds for the union.
   /// Errors: throws std::invalid_argument if the epsilons differ, std::length_error as above.
   void Merge(const QuantileSummary& other);
@@ -83,6 +92,9 @@ class QuantileSummary {
   static QuantileSummary Deserialize(std::string_view bytes);
 
  private:
+  void CheckWindow(std::uint64_t count) const;
+  /// Takes in a window of which these are the samples.
+  void AddBucket(SampleBucket<Key> bucket, Key smallest);
   void CheckRoom(std::uint64_t more) const;
   /// Adds one bucket and carries: while two have the same count, they become one.
   void Insert(SampleBucket<Key> bucket);

@@ -52,14 +52,16 @@ Buffer::~Buffer() {
   if (id_ != 0) glDeleteBuffers(1, &id_);  // unmaps it, too
 }
 
-void Buffer::Write(const std::byte* from, std::size_t count) {
+void Buffer::Write(const std::byte* from, std::size_t count, std::size_t offset) {
   glBindBuffer(GL_COPY_WRITE_BUFFER, id_);
-  glBufferSubData(GL_COPY_WRITE_BUFFER, 0, static_cast<GLsizeiptr>(count), from);
+  glBufferSubData(GL_COPY_WRITE_BUFFER, static_cast<GLintptr>(offset),
+                  static_cast<GLsizeiptr>(count), from);
 }
 
-void Buffer::Read(std::byte* to, std::size_t count) const {
+void Buffer::Read(std::byte* to, std::size_t count, std::size_t offset) const {
   glBindBuffer(GL_COPY_READ_BUFFER, id_);
-  glGetBufferSubData(GL_COPY_READ_BUFFER, 0, static_cast<GLsizeiptr>(count), to);
+  glGetBufferSubData(GL_COPY_READ_BUFFER, static_cast<GLintptr>(offset),
+                     static_cast<GLsizeiptr>(count), to);
 }
 
 void Buffer::CopyTo(Buffer& to, std::size_t count) const {

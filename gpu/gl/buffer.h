@@ -39,9 +39,10 @@ class Buffer {
   /// Null for kDevice.
   std::byte* mapped() const { return mapped_; }
 
-  /// Copies from and to the caller's memory; Read waits for what was told before.
-  void Write(const std::byte* from, std::size_t count);
-  void Read(std::byte* to, std::size_t count) const;
+  /// Copies from and to the caller's memory; Read waits for what was told before. `offset`: of the
+  /// first byte in the buffer.
+  void Write(const std::byte* from, std::size_t count, std::size_t offset = 0);
+  void Read(std::byte* to, std::size_t count, std::size_t offset = 0) const;
   /// Tells GL to copy the first bytes of this buffer to the start of another.
   void CopyTo(Buffer& to, std::size_t count) const;
   /// Binds a part to shaders' storage blocks of this binding; `offset` is a multiple of 256, which

@@ -180,6 +180,13 @@ void part_of_a_stage(uint steps, bool mirrored) {
 // least 32 neighbouring keys, else by way of shared memory.
 const uint kRunLog2 = 5u;
 
+// What the group wrote to shared memory is there for all of it. Not every version of GLSL says that
+// barrier() alone does that.
+void meet() {
+  memoryBarrierShared();
+  barrier();
+}
+
 void sort_group(uint channel) {
   uint invocation = gl_LocalInvocationID.x;
   uint first_bit = rounds[0] & 0xffu;
@@ -189,7 +196,7 @@ void sort_group(uint channel) {
       uint at = j * uint(INVOCATIONS) + invocation;
       put_shared(place(at), get_memory(channel, at));
     }
-    barrier();
+    meet();
   }
   for (uint r = 0u; r < round_count; ++r) {
     uint round_code = rounds[r];
@@ -221,7 +228,7 @@ void sort_group(uint channel) {
         put_shared(base_place ^ place(change), registers[j]);
       }
     }
-    if (!to_memory) barrier();
+    if (!to_memory) meet();
   }
   if (first_bit < kRunLog2) {
     for (uint j = 0u; j < uint(REGISTERS); ++j) {
