@@ -28,7 +28,7 @@ GlBitonicEngine::StepProgram GlBitonicEngine::MakeProgram(std::string_view name,
   return out;
 }
 
-GlBitonicEngine::GlBitonicEngine(std::function<void(std::string_view)> observer)
+GlBitonicEngine::GlBitonicEngine(StepObserver observer)
     : observer_(std::move(observer)), capabilities_(gl::ReadCapabilities()) {
   const auto edge_log2 = static_cast<std::uint32_t>(std::bit_width(
                              static_cast<unsigned>(capabilities_.texture_size_max))) -
@@ -79,6 +79,8 @@ void GlBitonicEngine::Sort(Texels& texels) {
   glViewport(0, 0, width, height);
   glUniform1ui(step_program.width_log2, width_log2);
   unsigned from = 0;
+  SortCounts counts;
+  const std::uint64_t keys = std::uint64_t{4} << texels.log2_keys;
   for (const NetworkStep& step : BitonicSchedule(texels.log2_keys)) {
     for (unsigned word = 0; word < words; ++word) targets.texture[from][word].BindToUnit(word);
     targets.framebuffer[1 - from].BindForDrawing();
@@ -86,7 +88,10 @@ void GlBitonicEngine::Sort(Texels& texels) {
     glUniform1ui(step_program.distance, step.distance);
     glDrawArrays(GL_TRIANGLES, 0, 3);
     from = 1 - from;
+    // Every fragment compares its own keys to its partner's: both are read, one is written.
+    counts += {keys, 1, 0, 1, 3 * sizeof(std::uint32_t) * words * keys};
   }
+  texels.counts = counts;
   gl::CheckGl("drawing the steps of the network");
 
   if (observer_) observer_("read back");

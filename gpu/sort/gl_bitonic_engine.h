@@ -5,25 +5,16 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string_view>
-#include <vector>
 
 #include "gpu/gl/capabilities.h"
 #include "gpu/gl/framebuffer.h"
 #include "gpu/gl/program.h"
 #include "gpu/gl/texture.h"
 #include "gpu/gl/vertex_array.h"
+#include "gpu/sort/gl_texel_engine.h"
 
 namespace tidemark::sort {
-
-/// Four windows as texels: word 4 i + c is key i of channel c. 64-bit keys have their high words in
-/// `high` and their low words in `low`; 32-bit keys leave `low` empty.
-struct Texels {
-  std::uint32_t log2_keys = 0;  ///< keys a channel, padding included
-  std::vector<std::uint32_t> high;
-  std::vector<std::uint32_t> low;
-};
 
 /// Sorts texels. Key i lies at x = i mod W, y = i / W of a texture with W = 2^ceil(k/2) columns.
 /// One draw call a step (Govindaraju et al. (Cache-Efficient Sorting, 2005), §4.2.2: few calls, no
@@ -35,18 +26,14 @@ struct Texels {
 /// and integer keys of 32 and 64 bits are compared exactly.
 ///
 /// Thread: the one on which the context is current.
-class GlBitonicEngine {
+class GlBitonicEngine final : public TexelEngine {
  public:
-  /// `observer` is called before each of the steps "upload", "draw" and "read back"; tests disturb
-  /// GL from it. Throws gl::GlError.
-  explicit GlBitonicEngine(std::function<void(std::string_view step)> observer);
+  /// Throws gl::GlError.
+  explicit GlBitonicEngine(StepObserver observer);
 
-  const gl::Capabilities& capabilities() const { return capabilities_; }
-  /// The largest log2_keys that the device's texture size allows.
-  std::uint32_t log2_keys_max() const { return log2_keys_max_; }
-
-  /// Sorts in place. Throws gl::GlError; the texels are then worthless.
-  void Sort(Texels& texels);
+  const gl::Capabilities& capabilities() const override { return capabilities_; }
+  std::uint32_t log2_keys_max() const override { return log2_keys_max_; }
+  void Sort(Texels& texels) override;
 
  private:
   struct StepProgram {
@@ -67,7 +54,7 @@ class GlBitonicEngine {
                                  bool two_words);
   Targets& TargetsFor(int width, int height, unsigned words);
 
-  std::function<void(std::string_view)> observer_;
+  StepObserver observer_;
   gl::Capabilities capabilities_;
   std::uint32_t log2_keys_max_ = 0;
   gl::VertexArray vertex_array_;
