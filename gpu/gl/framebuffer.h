@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "gpu/gl/texture.h"
 
@@ -25,12 +26,13 @@ class Framebuffer {
   ~Framebuffer();
 
   void BindForDrawing() const;
-  /// Reads the rectangle of width × height texels at the origin of one target, row by row; waits
-  /// for what was drawn.
+  /// Reads the rectangle of width × height texels at the origin of one target, four words a texel,
+  /// row by row; waits for what was drawn. Not for targets of kUint2.
   void Read(unsigned target, int width, int height, std::uint32_t* texels) const;
 
  private:
   GLuint id_ = 0;
+  std::vector<TexelFormat> formats_;  // of the targets
 };
 
 }  // namespace tidemark::gl

@@ -2,16 +2,20 @@
 
 #include <utility>
 
+#include "gpu/sort/gl_abisort_sorter.h"
 #include "gpu/sort/gl_bitonic_sorter.h"
 
 namespace tidemark::sort {
 
-GlSorterOrReason OpenGlBitonic(bool allow_software) {
+namespace {
+
+template <class Sorter, class Options>
+GlSorterOrReason Open(bool allow_software) {
   GlSorterOrReason out;
   try {
-    GlBitonicOptions options;
+    Options options;
     options.allow_software = allow_software;
-    auto sorter = std::make_unique<GlBitonicSorter>(std::move(options));
+    auto sorter = std::make_unique<Sorter>(std::move(options));
     out.report = sorter->gl();
     out.window_max = sorter->window_max();
     out.sorter = std::move(sorter);
@@ -19,6 +23,16 @@ GlSorterOrReason OpenGlBitonic(bool allow_software) {
     out.report.error = error.what();
   }
   return out;
+}
+
+}  // namespace
+
+GlSorterOrReason OpenGlBitonic(bool allow_software) {
+  return Open<GlBitonicSorter, GlBitonicOptions>(allow_software);
+}
+
+GlSorterOrReason OpenGlABiSort(bool allow_software) {
+  return Open<GlABiSortSorter, GlABiSortOptions>(allow_software);
 }
 
 }  // namespace tidemark::sort

@@ -20,6 +20,8 @@ struct GlSorterOrReason {
 /// Opens "gl-bitonic". Without `allow_software` only a hardware device is opened. Never throws for
 /// a missing or failing GL.
 GlSorterOrReason OpenGlBitonic(bool allow_software);
+/// The same for "gl-abisort".
+GlSorterOrReason OpenGlABiSort(bool allow_software);
 
 }  // namespace tidemark::sort
 

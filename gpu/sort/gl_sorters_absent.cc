@@ -8,4 +8,6 @@ GlSorterOrReason OpenGlBitonic(bool /*allow_software*/) {
   return out;
 }
 
+GlSorterOrReason OpenGlABiSort(bool allow_software) { return OpenGlBitonic(allow_software); }
+
 }  // namespace tidemark::sort

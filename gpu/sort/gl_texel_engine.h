@@ -45,6 +45,8 @@ class TexelEngine {
   virtual ~TexelEngine() = default;
 
   virtual const gl::Capabilities& capabilities() const = 0;
+  /// The smallest log2_keys that Sort takes.
+  virtual std::uint32_t log2_keys_min() const { return 1; }
   /// The largest log2_keys that the device's texture size allows.
   virtual std::uint32_t log2_keys_max() const = 0;
   /// Sorts every channel in place, ascending, and counts. Throws gl::GlError; the texels are then

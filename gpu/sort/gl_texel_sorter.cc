@@ -140,7 +140,8 @@ void GlTexelSorter::SortAll(Channels<Key> channels) {
   if (longest < 2) return;
   RefuseBeyondMax(longest);
   ThrowIfBroken();
-  const auto log2_keys = static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(longest)) - 1);
+  const std::uint32_t log2_keys =
+      std::max(static_cast<std::uint32_t>(std::bit_width(longest - 1)), engine_->log2_keys_min());
   const std::shared_ptr<Texels> texels = MakeTexels(channels.size(), log2_keys, sizeof(Key) == 8);
   for (std::size_t c = 0; c < channels.size(); ++c) {
     for (std::size_t i = 0; i < channels[c].size(); ++i) PutKey(*texels, c, i, channels[c][i]);

@@ -162,26 +162,27 @@ SorterSelection MakeCpu(const SorterOptions& options) {
   return UseCpu(choice, std::move(report), "asked_for", "");
 }
 
-SorterSelection MakeGlBitonic(const SorterOptions& options) {
+SorterSelection MakeGl(const SorterOptions& options, GlSorterOrReason (*open)(bool)) {
   SorterReport report;
   report.requested = options.name;
-  GlSorterOrReason gl = OpenGlBitonic(/*allow_software=*/true);
+  GlSorterOrReason gl = open(/*allow_software=*/true);
   report.gl = gl.report;
   const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
   if (gl.sorter == nullptr) {
-    return UseCpu(choice, std::move(report), "no_gl", "gl-bitonic cannot run, " + gl.report.error);
+    return UseCpu(choice, std::move(report), "no_gl",
+                  options.name + " cannot run, " + gl.report.error);
   }
   // Nothing is chosen by these figures; the rows stay in the report for comparison.
   for (SorterMeasurement& row : report.measurements) {
     row.chosen = row.chosen && row.key_bits == WidthBits(WidthIndex<Key128>());
   }
-  report.active = "gl-bitonic";
+  report.active = options.name;
   report.why = "asked_for";
-  report.reason = "gl-bitonic: asked for by name; runs on " + gl.report.renderer + " (" +
+  report.reason = options.name + ": asked for by name; runs on " + gl.report.renderer + " (" +
                   gl.report.version + "); the cpu sorter stands by" + kWideKeysOnCpu;
   RouteTable table = EmptyTable(choice, gl.window_max);
   table.always_gl = true;
-  return {std::make_unique<RoutedSorter>("gl-bitonic", std::make_unique<CpuSorter>(choice),
+  return {std::make_unique<RoutedSorter>(options.name, std::make_unique<CpuSorter>(choice),
                                          std::move(gl.sorter), table, options.on_failure),
           std::move(report)};
 }
@@ -229,9 +230,10 @@ SorterSelection MakeAuto(const SorterOptions& options) {
 SorterSelection Make(const SorterOptions& options) {
   if (options.name == "auto") return MakeAuto(options);
   if (options.name == "cpu") return MakeCpu(options);
-  if (options.name == "gl-bitonic") return MakeGlBitonic(options);
+  if (options.name == "gl-bitonic") return MakeGl(options, OpenGlBitonic);
+  if (options.name == "gl-abisort") return MakeGl(options, OpenGlABiSort);
   throw std::invalid_argument("unknown sorter \"" + options.name +
-                              "\"; there are auto, cpu and gl-bitonic");
+                              "\"; there are auto, cpu, gl-bitonic and gl-abisort");
 }
 
 }  // namespace

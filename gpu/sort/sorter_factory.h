@@ -13,10 +13,11 @@
 namespace tidemark::sort {
 
 struct SorterOptions {
-  /// "auto", "cpu" or "gl-bitonic".
+  /// "auto", "cpu", "gl-bitonic" or "gl-abisort". `auto` does not try the last, a faithful form for
+  /// comparison that no measurement has favoured.
   std::string name = "auto";
   /// Lets `auto` open a software rasteriser (llvmpipe). It costs about 90 MB and never wins, so it
-  /// is off; "gl-bitonic" by name takes a software context where there is no other.
+  /// is off; a GL sorter by name takes a software context where there is no other.
   bool allow_software_gl = false;
   /// Time that the measurement at start may take, milliseconds.
   int measure_budget_ms = 600;
@@ -48,7 +49,7 @@ struct GlReport {
 
 struct SorterReport {
   std::string requested;
-  std::string active;  ///< name of the sorter that sorts the largest windows: "cpu" or "gl-bitonic"
+  std::string active;  ///< name of the sorter that sorts the largest windows: "cpu" or a "gl-…"
   std::string reason;  ///< one sentence with the figures that decided it
   /// The same in a word, for a metric's label: asked_for, by name; no_gl, there is no context that
   /// may be used (none, or a software rasteriser that is not allowed); measured; gl_failed.

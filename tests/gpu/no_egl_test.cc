@@ -3,6 +3,8 @@
 // none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu/sort/sorter_factory.h"
 #include "tests/gpu/sort_cases.h"
 
@@ -31,9 +33,11 @@ TEST_P(NoEglTest, FallsBackToTheCpuAndSaysWhy) {
                                         {MakeKeys<std::uint64_t>("random", 3000, 1)}, "no EGL");
 }
 
-INSTANTIATE_TEST_SUITE_P(Names, NoEglTest, ::testing::Values("gl-bitonic", "auto"),
+INSTANTIATE_TEST_SUITE_P(Names, NoEglTest, ::testing::Values("gl-bitonic", "gl-abisort", "auto"),
                          [](const ::testing::TestParamInfo<const char*>& name_info) {
-                           return std::string(name_info.param) == "auto" ? "auto" : "gl_bitonic";
+                           std::string name = name_info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
                          });
 
 }  // namespace

@@ -26,7 +26,8 @@ TEST(MakeSorter, RefusesAnUnknownNameAndNamesThoseThatExist) {
     MakeSorter(Quick("quantum"));
     FAIL() << "no exception";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "unknown sorter \"quantum\"; there are auto, cpu and gl-bitonic");
+    EXPECT_STREQ(error.what(),
+                 "unknown sorter \"quantum\"; there are auto, cpu, gl-bitonic and gl-abisort");
   }
 }
 
