@@ -58,4 +58,11 @@ void Framebuffer::Read(unsigned target, int width, int height, std::uint32_t* te
   }
 }
 
+void Framebuffer::CopyTo(const Texture& texture, int width, int height) const {
+  glBindFramebuffer(GL_READ_FRAMEBUFFER, id_);
+  glReadBuffer(GL_COLOR_ATTACHMENT0);
+  glBindTexture(GL_TEXTURE_2D, texture.id());
+  glCopyTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, 0, 0, width, height);
+}
+
 }  // namespace tidemark::gl

@@ -29,6 +29,8 @@ class Framebuffer {
   /// Reads the rectangle of width × height texels at the origin of one target, four words a texel,
   /// row by row; waits for what was drawn. Not for targets of kUint2.
   void Read(unsigned target, int width, int height, std::uint32_t* texels) const;
+  /// Copies the same rectangle of target 0 to a texture that is no target of this framebuffer.
+  void CopyTo(const Texture& texture, int width, int height) const;
 
  private:
   GLuint id_ = 0;

@@ -4,6 +4,7 @@
 
 #include "gpu/sort/gl_abisort_sorter.h"
 #include "gpu/sort/gl_bitonic_sorter.h"
+#include "gpu/sort/gl_pbsn_sorter.h"
 
 namespace tidemark::sort {
 
@@ -33,6 +34,10 @@ GlSorterOrReason OpenGlBitonic(bool allow_software) {
 
 GlSorterOrReason OpenGlABiSort(bool allow_software) {
   return Open<GlABiSortSorter, GlABiSortOptions>(allow_software);
+}
+
+GlSorterOrReason OpenGlPbsn(bool allow_software) {
+  return Open<GlPbsnSorter, GlTexelOptions>(allow_software);
 }
 
 }  // namespace tidemark::sort

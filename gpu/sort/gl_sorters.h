@@ -22,6 +22,8 @@ struct GlSorterOrReason {
 GlSorterOrReason OpenGlBitonic(bool allow_software);
 /// The same for "gl-abisort".
 GlSorterOrReason OpenGlABiSort(bool allow_software);
+/// The same for "gl-pbsn".
+GlSorterOrReason OpenGlPbsn(bool allow_software);
 
 }  // namespace tidemark::sort
 

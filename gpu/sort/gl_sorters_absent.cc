@@ -10,4 +10,6 @@ GlSorterOrReason OpenGlBitonic(bool /*allow_software*/) {
 
 GlSorterOrReason OpenGlABiSort(bool allow_software) { return OpenGlBitonic(allow_software); }
 
+GlSorterOrReason OpenGlPbsn(bool allow_software) { return OpenGlBitonic(allow_software); }
+
 }  // namespace tidemark::sort

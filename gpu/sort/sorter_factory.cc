@@ -232,8 +232,9 @@ SorterSelection Make(const SorterOptions& options) {
   if (options.name == "cpu") return MakeCpu(options);
   if (options.name == "gl-bitonic") return MakeGl(options, OpenGlBitonic);
   if (options.name == "gl-abisort") return MakeGl(options, OpenGlABiSort);
+  if (options.name == "gl-pbsn") return MakeGl(options, OpenGlPbsn);
   throw std::invalid_argument("unknown sorter \"" + options.name +
-                              "\"; there are auto, cpu, gl-bitonic and gl-abisort");
+                              "\"; there are auto, cpu, gl-bitonic, gl-abisort and gl-pbsn");
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace tidemark::sort {
 
 struct SorterOptions {
-  /// "auto", "cpu", "gl-bitonic" or "gl-abisort". `auto` does not try the last, a faithful form for
-  /// comparison that no measurement has favoured.
+  /// "auto", "cpu", "gl-bitonic", "gl-abisort" or "gl-pbsn". `auto` does not try the last two,
+  /// faithful forms for comparison.
   std::string name = "auto";
   /// Lets `auto` open a software rasteriser (llvmpipe). It costs about 90 MB and never wins, so it
   /// is off; a GL sorter by name takes a software context where there is no other.

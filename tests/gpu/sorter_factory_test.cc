@@ -26,8 +26,9 @@ TEST(MakeSorter, RefusesAnUnknownNameAndNamesThoseThatExist) {
     MakeSorter(Quick("quantum"));
     FAIL() << "no exception";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown sorter \"quantum\"; there are auto, cpu, gl-bitonic and gl-abisort");
+    EXPECT_STREQ(
+        error.what(),
+        "unknown sorter \"quantum\"; there are auto, cpu, gl-bitonic, gl-abisort and gl-pbsn");
   }
 }
 
