@@ -25,7 +25,7 @@ namespace tidemark::sort {
 /// draw call a step, two where it is drawn as tiles (§4.2.2: few calls, few state changes).
 ///
 /// Tiles are off unless asked for (BitonicDrawing): the rasteriser cuts one triangle over all into
-/// tiles of its own.
+/// tiles of its own, and where they were measured they gained nothing (docs/measurements.md).
 ///
 /// Deviations from the paper: no stencil and no MIN/MAX blending. One fragment program computes the
 /// minimum or the maximum from the texel's index, so that one triangle may cover all regions of a
