@@ -71,8 +71,9 @@ class Metrics {
   prometheus::Gauge& QueueLimit(std::string_view queue);
 
   /// tidemark_sort_seconds{sorter}: one request of up to four windows, or one digest. The label is
-  /// the sorter that did the work, cpu or a gl sorter, whichever was asked for: also where GL failed
-  /// and the CPU stood in; or grid, for windows that were counted into digests and not sorted.
+  /// the sorter that did the work, cpu or a gl sorter, whichever was asked for: also where GL
+  /// failed and the CPU stood in; or grid, for windows that were counted into digests and not
+  /// sorted.
   prometheus::Histogram& SortSeconds(std::string_view sorter);
   /// tidemark_sort_keys_total{sorter}; the label as above.
   prometheus::Counter& SortKeys(std::string_view sorter);

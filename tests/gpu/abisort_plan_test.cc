@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <set>
@@ -301,6 +303,20 @@ TEST(ABiSort, SortsEveryDistributionSideBySide) {
         }
       }
     }
+  }
+}
+
+TEST(ABiSort, SortsRandomKeysOfRandomRanges) {
+  const bool extended = std::getenv("TIDEMARK_EXTENDED") != nullptr;
+  for (std::uint64_t seed = 1; seed <= (extended ? 100000U : 3000U); ++seed) {
+    std::mt19937_64 random(seed);
+    const auto log2 = static_cast<std::uint32_t>(1 + random() % 7);
+    const auto forms = Forms(log2, static_cast<std::uint32_t>(random() % 3));
+    const ABiSortShape& shape = forms[random() % forms.size()];
+    const std::uint64_t range = std::uint64_t{1} << random() % 64;
+    std::vector<std::uint64_t> keys(std::size_t{1} << shape.log2_all());
+    for (std::uint64_t& key : keys) key = random() % range;
+    ASSERT_TRUE(Sorted(shape, RunPlan(ABiSortPlan(shape), keys), keys)) << "seed " << seed;
   }
 }
 

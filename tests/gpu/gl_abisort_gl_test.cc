@@ -118,6 +118,10 @@ TEST_F(GlABiSortTest, ComparesFewerThanTwoNLogNTimesWhereAllIsAdaptive) {
   EXPECT_EQ(adaptive.counts().passes, 12 * 12 + 12);
 }
 
+TEST_F(GlABiSortTest, SortsRandomRequests) {
+  ExpectSortsRandomRequests(200, [](std::uint64_t key) { return key; });
+}
+
 TEST_F(GlABiSortTest, IsMadeByName) { ExpectMadeByName("gl-abisort"); }
 
 TEST_F(GlABiSortTest, SortsForManyThreadsAtOnce) { ExpectSortsForManyThreadsAtOnce(); }

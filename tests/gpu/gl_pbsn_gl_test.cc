@@ -132,6 +132,11 @@ TEST_F(GlPbsnTest, SortsFourLargeWindows) {
   ExpectSortsLikeStdSort(sorter(), windows, "2^14");
 }
 
+TEST_F(GlPbsnTest, SortsRandomRequests) {
+  ExpectSortsRandomRequests(
+      200, [](std::uint64_t key) { return 0xfedcba9876543210 + key % kBlendRanks; });
+}
+
 TEST_F(GlPbsnTest, IsMadeByName) { ExpectMadeByName("gl-pbsn"); }
 
 TEST_F(GlPbsnTest, SortsForManyThreadsAtOnce) { ExpectSortsForManyThreadsAtOnce(); }

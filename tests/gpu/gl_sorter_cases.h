@@ -127,6 +127,31 @@ class GlSorterTest : public ::testing::Test {
     EXPECT_EQ(selection.sorter->failures(), 0);
   }
 
+  /// One to four windows of random lengths and distributions; `carried` makes of 64-bit keys such
+  /// as the sorter takes.
+  static void ExpectSortsRandomRequests(
+      int requests, const std::function<std::uint64_t(std::uint64_t)>& carried) {
+    for (int seed = 1; seed <= requests; ++seed) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+      const auto pick = [&](std::size_t below) { return random() % below; };
+      std::vector<std::vector<std::uint32_t>> narrow(1 + pick(kChannels));
+      std::vector<std::vector<std::uint64_t>> wide(1 + pick(kChannels));
+      const std::size_t longest = std::size_t{2} << pick(11);
+      const auto& distributions = Distributions();
+      for (std::vector<std::uint32_t>& keys : narrow) {
+        keys = MakeKeys<std::uint32_t>(distributions[pick(distributions.size())], pick(longest),
+                                       random());
+      }
+      for (std::vector<std::uint64_t>& keys : wide) {
+        keys = MakeKeys<std::uint64_t>(distributions[pick(distributions.size())], pick(longest),
+                                       random());
+        for (std::uint64_t& key : keys) key = carried(key);
+      }
+      ExpectSortsLikeStdSort(sorter(), narrow, "seed " + std::to_string(seed));
+      ExpectSortsLikeStdSort(sorter(), wide, "seed " + std::to_string(seed));
+    }
+  }
+
   static void ExpectSortsForManyThreadsAtOnce() {
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 4; ++t) {
