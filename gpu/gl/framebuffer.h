@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "gpu/gl/texture.h"
 
@@ -25,12 +26,15 @@ class Framebuffer {
   ~Framebuffer();
 
   void BindForDrawing() const;
-  /// Reads the rectangle of width × height texels at the origin of one target, row by row; waits
-  /// for what was drawn.
+  /// Reads the rectangle of width × height texels at the origin of one target, four words a texel,
+  /// row by row; waits for what was drawn. Not for targets of kUint2.
   void Read(unsigned target, int width, int height, std::uint32_t* texels) const;
+  /// Copies the same rectangle of target 0 to a texture that is no target of this framebuffer.
+  void CopyTo(const Texture& texture, int width, int height) const;
 
  private:
   GLuint id_ = 0;
+  std::vector<TexelFormat> formats_;  // of the targets
 };
 
 }  // namespace tidemark::gl

@@ -97,4 +97,8 @@ GLint Program::Uniform(const char* uniform) const {
   return location;
 }
 
+GLint Program::UniformIfUsed(const char* uniform) const {
+  return glGetUniformLocation(id_, uniform);
+}
+
 }  // namespace tidemark::gl

@@ -25,6 +25,8 @@ class Program {
   void Use() const;
   /// The location of a uniform. Throws GlError if the program has none of this name.
   GLint Uniform(const char* uniform) const;
+  /// The same, but -1, which GL ignores, where the program does not use it.
+  GLint UniformIfUsed(const char* uniform) const;
 
  private:
   void CheckLinked(std::string_view name);

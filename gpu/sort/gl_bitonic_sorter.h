@@ -1,73 +1,42 @@
-// The `gl-bitonic` sorter: four windows at once on an OpenGL device.
+// The `gl-bitonic` sorter: four windows at once on an OpenGL device, by the improved bitonic
+// network (gl_bitonic_engine.h).
 #ifndef TIDEMARK_GPU_SORT_GL_BITONIC_SORTER_H_
 #define TIDEMARK_GPU_SORT_GL_BITONIC_SORTER_H_
 
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
-#include "gpu/gl/gl_thread.h"
-#include "gpu/sort/sorter_factory.h"
-#include "gpu/sort/window_sorter.h"
+#include "gpu/sort/bitonic_tiles.h"
+#include "gpu/sort/gl_texel_sorter.h"
 
 namespace tidemark::sort {
 
-class GlBitonicEngine;
-
-struct GlBitonicOptions {
-  bool allow_software = false;
-  /// A request that takes longer means that the GPU hangs. llvmpipe needed up to 5.3 s for four
-  /// windows of 2^20 keys.
-  std::chrono::milliseconds time_limit = std::chrono::seconds(60);
-  /// Called on the GL thread before each step of a sort; for tests.
-  std::function<void(std::string_view step)> observer;
+struct GlBitonicOptions : GlTexelOptions {
+  BitonicDrawing drawing;
 };
 
-/// Windows of any length are padded with the largest key to a power of two, sorted in the channels
-/// of RGBA32UI texels (two render targets for 64-bit keys), and cut again.
-///
-/// What comes back is checked (ascending, and the sum of the keys unchanged) before the caller's
-/// memory is touched, since a lost context can also show itself as wrong texels; so a failed Sort
-/// leaves every channel as it was.
-///
-/// Threads: any number of callers; one GL thread (gl::GlThread).
-/// Errors: Sort throws SorterError for a window beyond window_max(), and for every failure of GL;
-/// after a failure of GL the sorter is broken and every further Sort throws.
-class GlBitonicSorter final : public WindowSorter {
+/// Keys lie in the channels of RGBA32UI texels (two render targets for 64-bit keys). Threads,
+/// errors: GlTexelSorter.
+class GlBitonicSorter final : public GlTexelSorter {
  public:
   /// Throws SorterError when there is no context or it lacks what the sorter needs.
   explicit GlBitonicSorter(GlBitonicOptions options);
-  ~GlBitonicSorter() override;
 
-  std::string_view name() const override { return "gl-bitonic"; }
-  std::string_view Sort(Channels<std::uint32_t> channels) override;
-  std::string_view Sort(Channels<std::uint64_t> channels) override;
-
-  bool SortsTogether(std::size_t /*width_index*/,
-                     const std::array<std::size_t, kChannels>& /*lengths*/) const override {
-    return true;
-  }
-
-  /// The GL that it runs on.
-  const GlReport& gl() const { return gl_; }
-  /// The longest window in keys.
-  std::size_t window_max() const { return window_max_; }
+  /// Merges in place: channel c is two ascending runs, keys 0 … second[c] - 1 and the rest, of any
+  /// lengths (Govindaraju et al. (Cache-Efficient Sorting, 2005), §5.3, for windows whose halves
+  /// were sorted before). With n keys in the padded channel, log n passes instead of
+  /// log n (log n + 1) / 2; both runs are padded to a power of two, so that n is up to four times
+  /// the window where one run is short.
+  /// Errors: throws std::invalid_argument where a run is not ascending or second[c] is beyond the
+  /// channel, SorterRefusal and SorterError as Sort; the keys are then as they were.
+  /// REQUIRES: second.size() == channels.size().
+  void Merge(Channels<std::uint32_t> channels, std::span<const std::size_t> second);
+  void Merge(Channels<std::uint64_t> channels, std::span<const std::size_t> second);
 
  private:
-  void ThrowIfBroken();
   template <class Key>
-  void SortAll(Channels<Key> channels);
-
-  const GlBitonicOptions options_;
-  std::unique_ptr<gl::GlThread> thread_;
-  GlBitonicEngine* engine_ = nullptr;  // owned by the GL thread
-  GlReport gl_;
-  std::size_t window_max_ = 0;
-  std::mutex mutex_;
-  std::string first_failure_;  // guarded by mutex_; empty while GL works
+  void MergeAll(Channels<Key> channels, std::span<const std::size_t> second);
 };
 
 }  // namespace tidemark::sort

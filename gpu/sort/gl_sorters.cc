@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "gpu/sort/gl_abisort_sorter.h"
 #include "gpu/sort/gl_bitonic_sorter.h"
 #include "gpu/sort/gl_compute_sorter.h"
+#include "gpu/sort/gl_pbsn_sorter.h"
 
 namespace tidemark::sort {
 
@@ -33,6 +35,14 @@ GlSorterOrReason OpenGlBitonic(bool allow_software) {
 
 GlSorterOrReason OpenGlCompute(bool allow_software) {
   return Open<GlComputeSorter, GlComputeOptions>(allow_software);
+}
+
+GlSorterOrReason OpenGlABiSort(bool allow_software) {
+  return Open<GlABiSortSorter, GlABiSortOptions>(allow_software);
+}
+
+GlSorterOrReason OpenGlPbsn(bool allow_software) {
+  return Open<GlPbsnSorter, GlTexelOptions>(allow_software);
 }
 
 }  // namespace tidemark::sort

@@ -22,6 +22,10 @@ struct GlSorterOrReason {
 GlSorterOrReason OpenGlBitonic(bool allow_software);
 /// The same for "gl-compute".
 GlSorterOrReason OpenGlCompute(bool allow_software);
+/// The same for "gl-abisort".
+GlSorterOrReason OpenGlABiSort(bool allow_software);
+/// The same for "gl-pbsn".
+GlSorterOrReason OpenGlPbsn(bool allow_software);
 
 }  // namespace tidemark::sort
 

@@ -10,4 +10,8 @@ GlSorterOrReason OpenGlBitonic(bool /*allow_software*/) {
 
 GlSorterOrReason OpenGlCompute(bool allow_software) { return OpenGlBitonic(allow_software); }
 
+GlSorterOrReason OpenGlABiSort(bool allow_software) { return OpenGlBitonic(allow_software); }
+
+GlSorterOrReason OpenGlPbsn(bool allow_software) { return OpenGlBitonic(allow_software); }
+
 }  // namespace tidemark::sort

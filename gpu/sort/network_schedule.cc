@@ -17,6 +17,12 @@ std::vector<NetworkStep> BitonicSchedule(std::uint32_t log2_keys) {
   return schedule;
 }
 
+std::vector<NetworkStep> BitonicMergeSchedule(std::uint32_t log2_keys) {
+  std::vector<NetworkStep> schedule = BitonicSchedule(log2_keys);
+  schedule.erase(schedule.begin(), schedule.end() - log2_keys);
+  return schedule;
+}
+
 std::ostream& operator<<(std::ostream& out, const NetworkStep& step) {
   return out << "stage " << step.stage << " step " << step.step << ": distance " << step.distance
              << (step.mirrored ? " mirrored" : "");

@@ -59,6 +59,12 @@ inline constexpr std::uint32_t kMaxLog2Keys = 30;
 /// REQUIRES: log2_keys <= kMaxLog2Keys.
 std::vector<NetworkStep> BitonicSchedule(std::uint32_t log2_keys);
 
+/// The steps that merge two ascending halves of 2^(log2_keys - 1) keys, in order: the last stage of
+/// BitonicSchedule, log2_keys steps (§5.3: n log n comparisons where sorting takes n log^2 n). Its
+/// first step compares with the mirror image, so that neither half need be reversed.
+/// REQUIRES: log2_keys <= kMaxLog2Keys.
+std::vector<NetworkStep> BitonicMergeSchedule(std::uint32_t log2_keys);
+
 /// One line a step: "stage 3 step 1: distance 4 mirrored".
 std::ostream& operator<<(std::ostream& out, const NetworkStep& step);
 

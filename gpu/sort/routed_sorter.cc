@@ -40,6 +40,8 @@ std::string_view RoutedSorter::Route(Channels<Key> channels) {
     if (PrefersGl(WidthIndex<Key>(), lengths)) {
       try {
         return gl_->Sort(channels);
+      } catch (const SorterRefusal&) {
+        // GL works: this request alone is the CPU's.
       } catch (const SorterError& error) {
         Failed(error.what());
       }

@@ -31,7 +31,8 @@ struct RouteTable {
 };
 
 /// Never throws SorterError: what GL fails to sort is sorted on the CPU. A request for which GL
-/// failed and every request after it go to the CPU; failures() and last_failure() tell.
+/// failed and every request after it go to the CPU; failures() and last_failure() tell. A request
+/// that GL refuses (SorterRefusal) goes to the CPU alone.
 class RoutedSorter final : public WindowSorter {
  public:
   /// `on_failure` is called once for each failed request, on the thread of its caller.

@@ -115,6 +115,8 @@ struct GlKind {
 constexpr GlKind kGlKinds[] = {
     {"gl-compute", "bitonic-compute", OpenGlCompute, true},
     {"gl-bitonic", "bitonic-fragment", OpenGlBitonic, true},
+    {"gl-abisort", "abisort-fragment", OpenGlABiSort, false},
+    {"gl-pbsn", "pbsn-blending", OpenGlPbsn, false},
 };
 
 // One that `auto` may use: what it took for a request of each width and class.

@@ -13,7 +13,8 @@
 namespace tidemark::sort {
 
 struct SorterOptions {
-  /// "auto", "cpu", "gl-compute" or "gl-bitonic".
+  /// "auto", "cpu", "gl-compute", "gl-bitonic", "gl-abisort" or "gl-pbsn". `auto` does not try the
+  /// last two, faithful forms for comparison.
   std::string name = "auto";
   /// Lets `auto` open a software rasteriser (llvmpipe). It costs about 90 MB and never wins, so it
   /// is off; a GL sorter by name takes a software context where there is no other.
@@ -48,8 +49,7 @@ struct GlReport {
 
 struct SorterReport {
   std::string requested;
-  std::string
-      active;  ///< name of the sorter that sorts the largest windows: "cpu", "gl-compute", …
+  std::string active;  ///< name of the sorter that sorts the largest windows: "cpu" or a "gl-…"
   std::string reason;  ///< one sentence with the figures that decided it
   /// The same in a word, for a metric's label: asked_for, by name; no_gl, there is no context that
   /// may be used (none, or a software rasteriser that is not allowed); measured; gl_failed.

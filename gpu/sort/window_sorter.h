@@ -37,6 +37,13 @@ class SorterError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The sorter works, but does not take this request: a window that is too long, keys that it cannot
+/// carry. The message says what was wrong and what it takes.
+class SorterRefusal : public SorterError {
+ public:
+  using SorterError::SorterError;
+};
+
 /// Thread: every method may be called from any thread, from several at once. A sorter that owns a
 /// GL context runs it on a thread of its own and lets callers wait. Ownership: the caller's memory
 /// is sorted in place and not kept. Errors: Sort throws SorterError; every channel then still holds

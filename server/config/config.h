@@ -48,7 +48,7 @@ struct Config {
   };
 
   struct Sort {
-    std::string sorter = "auto";  ///< auto, cpu, gl-compute, gl-bitonic
+    std::string sorter = "auto";  ///< auto, cpu, gl-compute, gl-bitonic, gl-abisort, gl-pbsn
     /// Threads that sort and summarise; 0: as many as the machine has cores.
     std::uint64_t workers = 0;
     /// Lets `auto` open a software rasteriser: about 90 MB, never the fastest.

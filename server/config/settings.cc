@@ -50,7 +50,7 @@ constexpr std::array kSettings = {
     Setting{"log", "format", "log-format", TIDEMARK_FIELD(log.format),
             "auto: text on a terminal, json elsewhere", 0, 0, false, "auto text json"},
     Setting{"sort", "sorter", "sorter", TIDEMARK_FIELD(sort.sorter), "what sorts the windows", 0, 0,
-            false, "auto cpu gl-compute gl-bitonic"},
+            false, "auto cpu gl-compute gl-bitonic gl-abisort gl-pbsn"},
     Setting{"sort", "workers", "sort-workers", TIDEMARK_FIELD(sort.workers),
             "threads that sort and summarise; 0: one a core", 0, 1024},
     Setting{"sort", "allow_software_gl", "allow-software-gl",

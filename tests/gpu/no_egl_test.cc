@@ -34,7 +34,9 @@ TEST_P(NoEglTest, FallsBackToTheCpuAndSaysWhy) {
                                         {MakeKeys<std::uint64_t>("random", 3000, 1)}, "no EGL");
 }
 
-INSTANTIATE_TEST_SUITE_P(Names, NoEglTest, ::testing::Values("gl-compute", "gl-bitonic", "auto"),
+INSTANTIATE_TEST_SUITE_P(Names, NoEglTest,
+                         ::testing::Values("gl-compute", "gl-bitonic", "gl-abisort", "gl-pbsn",
+                                           "auto"),
                          [](const ::testing::TestParamInfo<const char*>& name_info) {
                            std::string name = name_info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

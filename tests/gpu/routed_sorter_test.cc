@@ -74,6 +74,45 @@ TEST_F(RoutedSorterTest, SortsOnGlWhileItWorks) {
   EXPECT_EQ(sorter->last_failure(), "");
 }
 
+// Takes no window that holds a key of 2^24 or more.
+class ChoosyGl final : public WindowSorter {
+ public:
+  explicit ChoosyGl(std::atomic<int>& requests) : requests_(requests) {}
+  std::string_view name() const override { return "choosy"; }
+  std::string_view Sort(Channels<std::uint32_t> channels) override { return Play(channels); }
+  std::string_view Sort(Channels<std::uint64_t> channels) override { return Play(channels); }
+
+ private:
+  template <class Key>
+  std::string_view Play(Channels<Key> channels) {
+    for (const std::span<Key> keys : channels) {
+      for (const Key key : keys) {
+        if (key >= 1 << 24) throw SorterRefusal("choosy: a key of 2^24 or more");
+      }
+    }
+    ++requests_;
+    for (const std::span<Key> keys : channels) std::sort(keys.begin(), keys.end());
+    return name();
+  }
+
+  std::atomic<int>& requests_;
+};
+
+TEST_F(RoutedSorterTest, ARefusalIsNoFailure) {
+  RoutedSorter sorter("choosy", std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().back())),
+                      std::make_unique<ChoosyGl>(gl_requests_), AlwaysGl(),
+                      [this](const std::string& message) { messages_.push_back(message); });
+  for (int request = 0; request < 2; ++request) {
+    ExpectSortsLikeStdSort<std::uint32_t>(
+        sorter, {MakeKeys<std::uint32_t>("low bits only", 300, 1)}, "taken");
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter, {MakeKeys<std::uint32_t>("all max", 300, 1)},
+                                          "refused");
+  }
+  EXPECT_EQ(gl_requests_, 2);
+  EXPECT_EQ(sorter.failures(), 0);
+  EXPECT_TRUE(messages_.empty());
+}
+
 TEST_F(RoutedSorterTest, SortsKeysOf128BitsOnTheCpu) {
   const auto sorter = Make(AlwaysGl());
   ExpectSortsLikeStdSort<Key128>(*sorter, {MakeKeys<Key128>("random", 1000, 1)}, "");

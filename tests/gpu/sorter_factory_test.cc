@@ -27,7 +27,8 @@ TEST(MakeSorter, RefusesAnUnknownNameAndNamesThoseThatExist) {
     FAIL() << "no exception";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "unknown sorter \"quantum\"; there are auto, cpu, gl-compute and gl-bitonic");
+                 "unknown sorter \"quantum\"; there are auto, cpu, gl-compute, gl-bitonic, "
+                 "gl-abisort and gl-pbsn");
   }
 }
 

@@ -82,7 +82,8 @@ TEST(TomlFile, FaultsNameTheirPlaceAndWhatWasExpected) {
       {"[streams]\nquantile_epsilon = nan", "expected a number from 1e-06 to 0.5, not nan"},
       {"[streams]\nquantile_epsilon = inf", "expected a number from 1e-06 to 0.5, not inf"},
       {"[sort]\nsorter = 'gl-bitonc'",
-       "expected one of auto, cpu, gl-compute, gl-bitonic, not \"gl-bitonc\" (did you mean \"gl-bitonic\"?)"},
+       "expected one of auto, cpu, gl-compute, gl-bitonic, gl-abisort, gl-pbsn, not \"gl-bitonc\" "
+       "(did you mean \"gl-bitonic\"?)"},
       {"[sort]\nallow_software_gl = 1", "expected true or false, not 1"},
       {"[sort]\nworkers = [1]", "expected a single value, not an array"},
       {"[sort]\nworkers = {a = 1}", "expected a single value, not a table"},

@@ -1,0 +1,157 @@
+#include "gpu/sort/gl_texel_sorter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "gpu/egl/headless_context.h"
+#include "gpu/gl/gl_check.h"
+
+namespace tidemark::sort {
+namespace {
+
+// Compiling a few programs takes milliseconds; a driver that needs this long hangs.
+constexpr std::chrono::seconds kSetUpLimit{60};
+
+}  // namespace
+
+template <class Key>
+void CheckSorted(const Texels& texels, std::size_t channel, std::span<const Key> original) {
+  Key before = 0;
+  Key after = 0;
+  Key previous = 0;
+  bool ascending = true;
+  for (std::size_t i = 0; i < original.size(); ++i) {
+    const Key key = KeyAt<Key>(texels, channel, i);
+    before = static_cast<Key>(before + original[i]);
+    after = static_cast<Key>(after + key);
+    ascending &= previous <= key;
+    previous = key;
+  }
+  if (ascending && before == after) return;
+  throw gl::GlError(
+      "checking the sorted windows failed: what the GPU returned is not what it was given (a "
+      "driver error, or a context lost without notice)");
+}
+template void CheckSorted<std::uint32_t>(const Texels&, std::size_t,
+                                         std::span<const std::uint32_t>);
+template void CheckSorted<std::uint64_t>(const Texels&, std::size_t,
+                                         std::span<const std::uint64_t>);
+
+GlTexelSorter::GlTexelSorter(std::string name, TexelLayout layout, GlTexelOptions options,
+                             MakeEngine make_engine)
+    : name_(std::move(name)), layout_(layout), options_(std::move(options)) {
+  try {
+    thread_ = std::make_unique<gl::GlThread>(options_.allow_software);
+    // Owned by the task, not by this object: a driver that hangs here may go on after the throw.
+    const auto made = std::make_shared<std::shared_ptr<TexelEngine>>();
+    thread_->Run([made, make_engine = std::move(make_engine),
+                  observer = options_.observer] { *made = make_engine(observer); },
+                 kSetUpLimit);
+    engine_ = made->get();
+    thread_->Keep(std::move(*made));
+  } catch (const egl::EglError& error) {
+    throw SorterError(error.what());
+  } catch (const gl::GlError& error) {
+    throw SorterError(error.what());
+  }
+  const gl::Capabilities& capabilities = engine_->capabilities();
+  gl_.available = true;
+  gl_.vendor = capabilities.vendor;
+  gl_.renderer = capabilities.renderer;
+  gl_.version = capabilities.version;
+  gl_.software = capabilities.software;
+  window_max_ = std::size_t{1} << engine_->log2_keys_max();
+}
+
+GlTexelSorter::~GlTexelSorter() = default;
+
+std::string_view GlTexelSorter::Sort(Channels<std::uint32_t> channels) {
+  SortAll(channels);
+  return name();
+}
+std::string_view GlTexelSorter::Sort(Channels<std::uint64_t> channels) {
+  SortAll(channels);
+  return name();
+}
+
+SortCounts GlTexelSorter::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void GlTexelSorter::ThrowIfBroken() const {
+  const std::lock_guard lock(mutex_);
+  if (first_failure_.empty()) return;
+  throw SorterError(name_ + ": not used again since GL failed before: " + first_failure_);
+}
+
+void GlTexelSorter::RefuseBeyondMax(std::size_t keys) const {
+  if (keys <= window_max_) return;
+  throw SorterRefusal(name_ + ": a window of " + std::to_string(keys) +
+                      " keys; this device takes at most " + std::to_string(window_max_));
+}
+
+std::shared_ptr<Texels> GlTexelSorter::MakeTexels(std::size_t channels, std::uint32_t log2_keys,
+                                                  bool two_words) const {
+  // Padding is the largest key: it ends up behind every key of the window, or equals it.
+  constexpr std::uint32_t kPadding = std::numeric_limits<std::uint32_t>::max();
+  const std::size_t wide =
+      layout_ == TexelLayout::kInterleaved ? kChannels : std::bit_ceil(channels);
+  try {
+    auto texels = std::make_shared<Texels>();
+    texels->layout = layout_;
+    texels->log2_keys = log2_keys;
+    texels->log2_channels = static_cast<std::uint32_t>(std::bit_width(wide) - 1);
+    texels->high.assign(wide << log2_keys, kPadding);
+    if (two_words) texels->low.assign(wide << log2_keys, kPadding);
+    return texels;
+  } catch (const std::bad_alloc&) {
+    throw SorterError(name_ + ": no memory for the copy of " +
+                      std::to_string(std::size_t{1} << log2_keys) + " keys a channel");
+  }
+}
+
+void GlTexelSorter::SortOnGl(const std::shared_ptr<Texels>& texels,
+                             const std::function<void()>& check) {
+  ThrowIfBroken();
+  try {
+    // The texels are shared with the task: a hung driver may go on reading them after this caller
+    // has given up.
+    thread_->Run([engine = engine_, texels] { engine->Sort(*texels); }, options_.time_limit);
+    check();
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    if (first_failure_.empty()) first_failure_ = error.what();
+    throw SorterError(name_ + ": " + error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  counts_ += texels->counts;
+}
+
+template <class Key>
+void GlTexelSorter::SortAll(Channels<Key> channels) {
+  assert(channels.size() <= kChannels);
+  std::size_t longest = 0;
+  for (const std::span<Key> keys : channels) longest = std::max(longest, keys.size());
+  if (longest < 2) return;
+  RefuseBeyondMax(longest);
+  ThrowIfBroken();
+  const std::uint32_t log2_keys =
+      std::max(static_cast<std::uint32_t>(std::bit_width(longest - 1)), engine_->log2_keys_min());
+  const std::shared_ptr<Texels> texels = MakeTexels(channels.size(), log2_keys, sizeof(Key) == 8);
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    for (std::size_t i = 0; i < channels[c].size(); ++i) PutKey(*texels, c, i, channels[c][i]);
+  }
+  SortOnGl(texels, [&] {
+    for (std::size_t c = 0; c < channels.size(); ++c) CheckSorted<Key>(*texels, c, channels[c]);
+  });
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    for (std::size_t i = 0; i < channels[c].size(); ++i) channels[c][i] = KeyAt<Key>(*texels, c, i);
+  }
+}
+
+}  // namespace tidemark::sort

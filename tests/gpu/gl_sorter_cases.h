@@ -1,0 +1,196 @@
+// What every sorter on textures must do when GL fails it: for *_gl_test.cc.
+#ifndef TIDEMARK_TESTS_GPU_GL_SORTER_CASES_H_
+#define TIDEMARK_TESTS_GPU_GL_SORTER_CASES_H_
+
+#include <epoxy/gl.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/sort/gl_texel_sorter.h"
+#include "tests/gpu/sort_cases.h"
+
+namespace tidemark::sort::testing {
+
+/// One sorter for the tests that do not break it: a context takes up to 140 ms to open.
+template <class Sorter, class Options>
+class GlSorterTest : public ::testing::Test {
+ protected:
+  static Options Software() {
+    Options options;
+    options.allow_software = true;
+    return options;
+  }
+  static void SetUpTestSuite() {
+    try {
+      sorter_ = std::make_unique<Sorter>(Software());
+      std::cout << "GL: " << sorter_->gl().vendor << ", " << sorter_->gl().renderer << ", "
+                << sorter_->gl().version << '\n';
+    } catch (const SorterError& error) {
+      why_not_ = error.what();
+    }
+  }
+  static void TearDownTestSuite() { sorter_.reset(); }
+  void SetUp() override {
+    ASSERT_NE(sorter_, nullptr)
+        << "these tests need an EGL driver, Mesa's software rasteriser will "
+           "do (Debian: libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0): "
+        << why_not_;
+  }
+  static Sorter& sorter() { return *sorter_; }
+
+  /// Runs one Sort whose GL is disturbed at `step`; it must throw, leave the keys as they were, and
+  /// the sorter must refuse to go on.
+  static void ExpectFailsAt(const std::string& step, const std::function<void()>& disturb,
+                            const std::string& message_part) {
+    Options options = Software();
+    options.observer = [&](std::string_view now) {
+      if (now == step) disturb();
+    };
+    Sorter broken(options);
+    std::vector<std::vector<std::uint32_t>> windows = {
+        MakeKeys<std::uint32_t>("low bits only", 777, 1),
+        MakeKeys<std::uint32_t>("low bits only", 10, 2)};
+    const std::vector<std::vector<std::uint32_t>> before = windows;
+    std::vector<std::span<std::uint32_t>> channels(windows.begin(), windows.end());
+    for (int request = 0; request < 2; ++request) {
+      try {
+        broken.Sort(Channels<std::uint32_t>(channels));
+        FAIL() << "no exception at " << step;
+      } catch (const SorterError& error) {
+        const std::string expected =
+            request == 0 ? message_part : "not used again since GL failed before: ";
+        EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+      }
+      EXPECT_TRUE(windows == before) << "keys changed, step " << step;
+    }
+    EXPECT_EQ(broken.counts(), SortCounts{}) << "a failed request is not counted";
+  }
+
+  /// At every call site, and when what comes back is something else.
+  static void ExpectKeepsTheKeysWhateverFails(const std::string& drawing) {
+    const auto raise_gl_error = [] { glBindTexture(GL_ARRAY_BUFFER, 0); };
+    ExpectFailsAt("upload", raise_gl_error, "uploading windows to the GPU failed: GL_INVALID_ENUM");
+    ExpectFailsAt("draw", raise_gl_error, drawing + " failed: GL_INVALID_ENUM");
+    ExpectFailsAt("read back", raise_gl_error, "reading sorted windows back from the GPU failed: ");
+    // What a context that was lost without notice looks like: nothing is drawn.
+    ExpectFailsAt(
+        "draw", [] { glEnable(GL_RASTERIZER_DISCARD); }, "checking the sorted windows");
+  }
+
+  static void ExpectKeepsTheKeysWhenTheDriverHangs(const std::string& name) {
+    std::promise<void> driver_comes_back;
+    std::shared_future<void> back = driver_comes_back.get_future().share();
+    Options options = Software();
+    options.observer = [back](std::string_view step) {
+      if (step == "draw") back.wait();
+    };
+    options.time_limit = std::chrono::milliseconds(20);
+    auto hanging = std::make_unique<Sorter>(options);
+    std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("low bits only", 500, 1);
+    const std::vector<std::uint32_t> before = keys;
+    std::vector<std::span<std::uint32_t>> channels = {keys};
+    try {
+      hanging->Sort(Channels<std::uint32_t>(channels));
+      FAIL() << "no exception";
+    } catch (const SorterError& error) {
+      EXPECT_EQ(error.what(), name + ": the GL driver did not answer within 20 ms (the GPU hangs)");
+    }
+    EXPECT_TRUE(keys == before);
+    EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
+    driver_comes_back.set_value();
+    hanging.reset();  // waits for the thread, now that it goes on
+    EXPECT_TRUE(keys == before) << "the late result was written";
+  }
+
+  /// By the factory, on a software context where there is no other.
+  static void ExpectMadeByName(const std::string& name) {
+    SorterOptions options;
+    options.name = name;
+    options.measure_budget_ms = 20;
+    const SorterSelection selection = MakeSorter(options);
+    EXPECT_EQ(selection.sorter->name(), name) << selection.report.reason;
+    EXPECT_EQ(selection.report.active, name);
+    EXPECT_EQ(selection.report.why, "asked_for");
+    EXPECT_TRUE(selection.report.gl.available);
+    ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
+                                          {MakeKeys<std::uint32_t>("random", 1500, 1)}, "by name");
+    ExpectSortsLikeStdSort<std::uint64_t>(*selection.sorter,
+                                          {MakeKeys<std::uint64_t>("random", 1500, 1)}, "by name");
+    EXPECT_EQ(selection.sorter->failures(), 0);
+  }
+
+  /// One to four windows of random lengths and distributions; `carried` makes of 64-bit keys such
+  /// as the sorter takes.
+  static void ExpectSortsRandomRequests(
+      int requests, const std::function<std::uint64_t(std::uint64_t)>& carried) {
+    for (int seed = 1; seed <= requests; ++seed) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+      const auto pick = [&](std::size_t below) { return random() % below; };
+      std::vector<std::vector<std::uint32_t>> narrow(1 + pick(kChannels));
+      std::vector<std::vector<std::uint64_t>> wide(1 + pick(kChannels));
+      const std::size_t longest = std::size_t{2} << pick(11);
+      const auto& distributions = Distributions();
+      for (std::vector<std::uint32_t>& keys : narrow) {
+        keys = MakeKeys<std::uint32_t>(distributions[pick(distributions.size())], pick(longest),
+                                       random());
+      }
+      for (std::vector<std::uint64_t>& keys : wide) {
+        keys = MakeKeys<std::uint64_t>(distributions[pick(distributions.size())], pick(longest),
+                                       random());
+        for (std::uint64_t& key : keys) key = carried(key);
+      }
+      ExpectSortsLikeStdSort(sorter(), narrow, "seed " + std::to_string(seed));
+      ExpectSortsLikeStdSort(sorter(), wide, "seed " + std::to_string(seed));
+    }
+  }
+
+  static void ExpectSortsForManyThreadsAtOnce() {
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 4; ++t) {
+      threads.emplace_back([t] {
+        for (std::size_t round = 0; round < 4; ++round) {
+          const std::size_t n = 50 + 200 * round + 13 * t;
+          ExpectSortsLikeStdSort<std::uint32_t>(sorter(),
+                                                {MakeKeys<std::uint32_t>("low bits only", n, t)},
+                                                "thread " + std::to_string(t));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  static void ExpectRefusesAWindowBeyondTheDevicesLimitAndGoesOn() {
+    // A span that is never read: the length alone is refused.
+    std::uint32_t key = 0;
+    std::vector<std::span<std::uint32_t>> channels = {{&key, sorter().window_max() + 1}};
+    EXPECT_THROW(sorter().Sort(Channels<std::uint32_t>(channels)), SorterRefusal);
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter(),
+                                          {MakeKeys<std::uint32_t>("low bits only", 100, 1)}, "");
+  }
+
+ private:
+  static inline std::unique_ptr<Sorter> sorter_;
+  static inline std::string why_not_;
+};
+
+/// Lengths 0 to 300, then both sides of every power of two up to `last`.
+inline std::vector<std::size_t> LongLadder(std::size_t last) {
+  std::vector<std::size_t> lengths;
+  for (std::size_t n = 0; n <= 300; ++n) lengths.push_back(n);
+  for (std::size_t power = 512; power <= last; power *= 2) {
+    lengths.insert(lengths.end(), {power - 1, power, power + 1});
+  }
+  return lengths;
+}
+
+}  // namespace tidemark::sort::testing
+
+#endif  // TIDEMARK_TESTS_GPU_GL_SORTER_CASES_H_
