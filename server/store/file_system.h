@@ -26,8 +26,9 @@ absl::Status FileError(std::string_view operation, const std::string& path, int 
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
-  /// All of `bytes` at `offset`, in as many writes as it takes. After an error an unknown part of
-  /// them is in the file.
+  /// Appends: all of `bytes` at `offset`, which is where the write before ended, in as many writes
+  /// as it takes. After an error an unknown part of them is in the file. They may be seen by a
+  /// reader, and outlive the process, only when Sync returned.
   virtual absl::Status Write(std::uint64_t offset, std::string_view bytes) = 0;
   /// What was written, and the file's size, outlive a loss of power once this returned OK. After an
   /// error nothing that was written since the last OK may be relied on, whatever a later Sync says:

@@ -220,7 +220,7 @@ absl::Status LogWriter::WriteMark() {
   NumberRecord(mark, log_id_);
   if (absl::Status status = file_->Write(file_bytes_, mark.bytes); !status.ok()) return status;
   file_bytes_ += mark.bytes.size();
-  return absl::OkStatus();
+  return file_->Sync();
 }
 
 void LogWriter::Confirm(std::size_t chunks) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -20,7 +22,10 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   ~Descriptor() {
     if (fd_ >= 0) close(fd_);
   }
@@ -39,31 +44,85 @@ Descriptor Open(const std::string& path, int flags) {
   return Descriptor(fd);
 }
 
+// What O_DIRECT wants of addresses, offsets and lengths, on every disk that we know of.
+constexpr std::size_t kBlockBytes = 4096;
+// Written at once: larger writes are no faster (measured: 1 MiB reaches the disk's rate).
+constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
+static_assert(kStagedBytes % kBlockBytes == 0);
+
+// A file that is appended to past the page cache, which costs the processor as much as the disk
+// takes. Bytes are gathered in blocks; Sync writes the last block with zeros behind it and cuts the
+// file to its length, and the next write begins with that block again, as the page cache would.
+// Where the file system has no O_DIRECT (tmpfs), the same goes through the page cache.
 class PosixFile final : public WritableFile {
  public:
-  PosixFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  PosixFile(std::string path, Descriptor file)
+      : path_(std::move(path)),
+        file_(std::move(file)),
+        staged_(static_cast<char*>(::operator new (kStagedBytes, std::align_val_t{kBlockBytes}))) {}
 
   absl::Status Write(std::uint64_t offset, std::string_view bytes) override {
-    const int error = WriteAll(bytes, offset, [&](std::string_view rest, std::uint64_t at) {
-      return pwrite(file_.get(), rest.data(), rest.size(), static_cast<off_t>(at));
-    });
-    return error == 0 ? absl::OkStatus() : FileError("write", path_, error);
+    if (offset != start_ + fill_) {
+      return FileError("write (not at its end) to", path_, EINVAL);
+    }
+    while (!bytes.empty()) {
+      const std::size_t taken = std::min(bytes.size(), kStagedBytes - fill_);
+      std::copy_n(bytes.data(), taken, staged_.get() + fill_);
+      fill_ += taken;
+      bytes.remove_prefix(taken);
+      if (fill_ < kStagedBytes) break;
+      if (absl::Status status = WriteStaged(fill_); !status.ok()) return status;
+      start_ += fill_;
+      fill_ = 0;
+    }
+    return absl::OkStatus();
   }
 
   // EINTR is an error here: whether the pages of an interrupted fdatasync were written is unknown.
   absl::Status Sync() override {
-    return fdatasync(file_.get()) == 0 ? absl::OkStatus() : FileError("fdatasync", path_, errno);
+    const std::size_t blocks = (fill_ + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    std::fill(staged_.get() + fill_, staged_.get() + blocks, '\0');
+    if (absl::Status status = WriteStaged(blocks); !status.ok()) return status;
+    if (blocks != fill_ && ftruncate(file_.get(), static_cast<off_t>(start_ + fill_)) != 0) {
+      return FileError("ftruncate", path_, errno);
+    }
+    if (fdatasync(file_.get()) != 0) return FileError("fdatasync", path_, errno);
+    const std::size_t whole = fill_ / kBlockBytes * kBlockBytes;
+    std::copy(staged_.get() + whole, staged_.get() + fill_, staged_.get());
+    start_ += whole;
+    fill_ -= whole;
+    return absl::OkStatus();
   }
 
  private:
+  struct Free {
+    void operator()(char* block) const { ::operator delete (block, std::align_val_t{kBlockBytes}); }
+  };
+
+  absl::Status WriteStaged(std::size_t bytes) {
+    const auto write = [&](std::string_view rest, std::uint64_t at) {
+      return pwrite(file_.get(), rest.data(), rest.size(), static_cast<off_t>(at));
+    };
+    const int error = WriteAll({staged_.get(), bytes}, start_, write);
+    return error == 0 ? absl::OkStatus() : FileError("write", path_, error);
+  }
+
   const std::string path_;
   const Descriptor file_;
+  const std::unique_ptr<char, Free> staged_;
+  std::uint64_t start_ = 0;  // of the staged bytes in the file; a multiple of kBlockBytes
+  std::size_t fill_ = 0;
 };
 
 class Posix final : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    Descriptor file = Open(path, O_WRONLY | O_CREAT | O_EXCL);
+    Descriptor file = Open(path, O_WRONLY | O_CREAT | O_EXCL | O_DIRECT);
+    if (file.get() < 0 && errno == EINVAL) {
+      // Some create the file before they refuse.
+      unlink(path.c_str());
+      file = Open(path, O_WRONLY | O_CREAT | O_EXCL);
+    }
     if (file.get() < 0) return FileError("create", path, errno);
     return std::make_unique<PosixFile>(path, std::move(file));
   }

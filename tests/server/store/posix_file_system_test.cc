@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -50,12 +52,15 @@ TEST(PosixFileSystemTest, WhatIsWrittenIsRead) {
     const auto file = files.Create(path);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_TRUE((*file)->Write(0, "hello").ok());
-    EXPECT_TRUE((*file)->Write(3, "p me").ok());
+    EXPECT_TRUE((*file)->Sync().ok());
+    EXPECT_EQ(*files.Read(path, 0, 100), "hello");
+    EXPECT_EQ((*file)->Write(3, "p").code(), absl::StatusCode::kInternal);
+    EXPECT_TRUE((*file)->Write(5, " me").ok());
     EXPECT_TRUE((*file)->Sync().ok());
   }
-  EXPECT_EQ(*files.Size(path), 7u);
-  EXPECT_EQ(*files.Read(path, 0, 100), "help me");
-  EXPECT_EQ(*files.Read(path, 2, 2), "lp");
+  EXPECT_EQ(*files.Size(path), 8u);
+  EXPECT_EQ(*files.Read(path, 0, 100), "hello me");
+  EXPECT_EQ(*files.Read(path, 2, 2), "ll");
   EXPECT_EQ(*files.Read(path, 9, 2), "");
   EXPECT_TRUE(files.Truncate(path, 4).ok());
   EXPECT_TRUE(files.Rename(path, folder.path() + "/b").ok());
@@ -63,11 +68,34 @@ TEST(PosixFileSystemTest, WhatIsWrittenIsRead) {
   EXPECT_TRUE(files.MakeFolder(folder.path() + "/c").ok());
   EXPECT_TRUE(files.SyncFolder(folder.path()).ok());
   EXPECT_EQ(*files.List(folder.path()), std::vector<std::string>{"b"});
-  EXPECT_EQ(*files.Read(folder.path() + "/b", 0, 100), "help");
+  EXPECT_EQ(*files.Read(folder.path() + "/b", 0, 100), "hell");
   const auto mode = std::filesystem::status(folder.path() + "/b").permissions();
   EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   EXPECT_TRUE(files.Remove(folder.path() + "/b").ok());
   EXPECT_TRUE(files.List(folder.path())->empty());
+}
+
+// Pieces of all sizes around the blocks in which a file is written, synced now and then.
+TEST(PosixFileSystemTest, PiecesOfAllSizes) {
+  FileSystem& files = PosixFileSystem();
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/a";
+  const auto file = files.Create(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::mt19937_64 random(20261122);
+  std::string all;
+  for (int i = 0; i < 60; ++i) {
+    const std::size_t sizes[] = {1, 4095, 4096, 4097, (std::size_t{1} << 20) - 1, 3'000'000};
+    std::string piece(random() % (sizes[random() % std::size(sizes)] + 1), '\0');
+    for (char& byte : piece) byte = static_cast<char>(random());
+    ASSERT_TRUE((*file)->Write(all.size(), piece).ok());
+    all += piece;
+    if (random() % 2 == 0) continue;
+    ASSERT_TRUE((*file)->Sync().ok());
+    const absl::StatusOr<std::string> read = files.Read(path, 0, all.size() + 1);
+    ASSERT_TRUE(read.ok());
+    ASSERT_TRUE(*read == all) << "after " << all.size() << " bytes";
+  }
 }
 
 void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& message) {
