@@ -180,11 +180,18 @@ std::string EncodeSegmentHeader(const SegmentHeader& header) {
 
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes) {
   if (absl::Status status = CheckHeader(kSegmentMagic, bytes); !status.ok()) return status;
-  return SegmentHeader{.number = GetU64(bytes, 16),
-                       .first_sequence = GetU64(bytes, 24),
-                       .previous_number = GetU64(bytes, 32),
-                       .previous_bytes = GetU64(bytes, 40),
-                       .log_id = GetU64(bytes, 48)};
+  const SegmentHeader header{.number = GetU64(bytes, 16),
+                             .first_sequence = GetU64(bytes, 24),
+                             .previous_number = GetU64(bytes, 32),
+                             .previous_bytes = GetU64(bytes, 40),
+                             .log_id = GetU64(bytes, 48)};
+  const bool any_previous = header.previous_number != 0;
+  if (header.number == 0 || header.first_sequence == 0 || header.log_id == 0 ||
+      header.previous_number >= header.number ||
+      (any_previous ? header.previous_bytes < kFileHeaderBytes : header.previous_bytes != 0)) {
+    return absl::DataLossError("the header contradicts itself, though its checksum fits");
+  }
+  return header;
 }
 
 std::string EncodeSnapshotHeader(const SnapshotHeader& header) {

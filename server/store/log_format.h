@@ -39,16 +39,16 @@ inline constexpr std::size_t kBodyBytesMax = std::size_t{64} << 20;
 struct SegmentHeader {
   std::uint64_t number = 0;           ///< 1, 2, ...; also in the file's name
   std::uint64_t first_sequence = 0;   ///< of the first record that it holds, or would
-  std::uint64_t previous_number = 0;  ///< the segment before it; 0: there is none
+  std::uint64_t previous_number = 0;  ///< the segment before it, a lower number; 0: there is none
   /// How many bytes of the segment before count: those whose sync was seen to succeed. What lies
   /// behind them is in this segment again.
   std::uint64_t previous_bytes = 0;
-  std::uint64_t log_id = 0;  ///< the same in all segments of a log
+  std::uint64_t log_id = 0;  ///< the same in all segments of a log; not 0
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
 std::string EncodeSegmentHeader(const SegmentHeader& header);
-/// Errors: DATA_LOSS if it is short or its checksum does not fit, FAILED_PRECONDITION for another
-/// version than kStoreVersion.
+/// Errors: DATA_LOSS if it is short, its checksum does not fit or its numbers cannot be,
+/// FAILED_PRECONDITION for another version than kStoreVersion.
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes);
 
 /// What a snapshot file says of itself. Its header has the length and the fields of a segment's.

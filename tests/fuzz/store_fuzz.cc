@@ -42,6 +42,12 @@ void FixChecksums(std::string& bytes, bool snapshot) {
   if (bytes.size() < kFileHeaderBytes) return;
   bytes.replace(0, 16, (snapshot ? EncodeSnapshotHeader({}) : EncodeSegmentHeader({})), 0, 16);
   Replace(bytes, 16, 1);  // the number in the file's name
+  if (!snapshot) {        // the first of its log
+    Replace(bytes, 24, GetU64(bytes, 24) | 1);
+    Replace(bytes, 32, 0);
+    Replace(bytes, 40, 0);
+    Replace(bytes, 48, GetU64(bytes, 48) | 1);
+  }
   const std::string_view view = bytes;
   Replace(bytes, kFileHeaderBytes - 8, Checksum(view.substr(0, kFileHeaderBytes - 8), 0));
   const std::uint64_t seed = snapshot ? 1 : GetU64(bytes, 48);

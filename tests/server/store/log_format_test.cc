@@ -108,7 +108,14 @@ TEST(LogFormatTest, BodiesOfNoKind) {
 }
 
 TEST(LogFormatTest, Headers) {
-  const SegmentHeader segment{1, 2, 3, 4, 5};
+  const SegmentHeader segment{4, 2, 3, 100, 5};
+  for (const SegmentHeader& wrong :
+       {SegmentHeader{0, 2, 0, 0, 5}, SegmentHeader{4, 0, 3, 100, 5},
+        SegmentHeader{4, 2, 4, 100, 5}, SegmentHeader{4, 2, 3, 63, 5},
+        SegmentHeader{4, 2, 0, 100, 5}, SegmentHeader{4, 2, 3, 100, 0}}) {
+    EXPECT_EQ(DecodeSegmentHeader(EncodeSegmentHeader(wrong)).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
   std::string bytes = EncodeSegmentHeader(segment);
   ASSERT_EQ(bytes.size(), kFileHeaderBytes);
   EXPECT_EQ(*DecodeSegmentHeader(bytes), segment);
