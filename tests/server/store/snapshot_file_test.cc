@@ -72,7 +72,7 @@ TEST(SnapshotFileTest, BlobsComeBack) {
 
 TEST(SnapshotFileTest, BlobsOfMoreThanOneRecord) {
   FakeDisk disk;
-  const Blobs blobs = {{"large", std::string((std::size_t{80} << 20) + 3, 'x')}, {"small", "y"}};
+  const Blobs blobs = {{"large", std::string((std::size_t{32} << 20) + 3, 'x')}, {"small", "y"}};
   ASSERT_TRUE(WriteBlobs(disk, 1, blobs).ok());
   const auto read = ReadBlobs(disk, 1);
   ASSERT_TRUE(read.ok()) << read.status();
