@@ -9,6 +9,7 @@
 
 #include "client/client.h"
 #include "client/tool/arguments.h"
+#include "client/tool/gpu_info_command.h"
 #include "client/tool/hierarchy_options.h"
 #include "client/tool/json.h"
 #include "client/tool/plot.h"
@@ -46,6 +47,7 @@ struct Options {
   std::optional<bool> sums;
   bool by_weight = false;
   bool hierarchical = false;
+  bool software = false;
   HierarchyOptions hierarchy;
   std::string file = "-";
   std::string spread = "0.25,0.75", trim = "0";
@@ -308,6 +310,11 @@ void Command::Define() {
   watch->add_flag("--hierarchical", options_.hierarchical, "With --top: prefixes");
   watch->add_flag("--by-weight", options_.by_weight, "With --top: add up weights");
   AddScope(watch);
+
+  CLI::App* gpu_info =
+      Add("gpu-info", "Graphics devices of this machine, and which sorters can run; asks no daemon",
+          [this] { return RunGpuInfo(options_.software, options_.json, environment_); });
+  gpu_info->add_flag("--software", options_.software, "Measure a software rasteriser, too");
 
   Add("info", "Version, sorter in use and why, graphics, limits",
       [this] { return Print(Client(To()).Info()); });

@@ -3,6 +3,7 @@
 #include <epoxy/egl.h>
 #include <epoxy/gl.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,7 @@ struct Devices {
 };
 
 // Throws EglError when devices cannot be enumerated at all.
-Devices ListDevices() {
+Devices FindDevices() {
   if (std::string missing = MissingGlLibraries(); !missing.empty()) throw EglError(missing);
   const char* client = eglQueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS);
   if (client == nullptr) {
@@ -99,10 +100,34 @@ std::string JoinLines(const std::vector<std::string>& parts) {
 
 }  // namespace
 
+std::vector<Device> ListDevices() {
+  const Devices found = FindDevices();
+  std::vector<Device> devices;
+  const auto add = [&](EGLDeviceEXT device, int index, bool software) {
+    // epoxy_has_egl_extension knows displays alone.
+    const char* extensions = eglQueryDeviceStringEXT(device, EGL_EXTENSIONS);
+    const char* file = nullptr;
+    if (extensions != nullptr &&
+        std::string_view(extensions).find("EGL_EXT_device_drm") != std::string_view::npos) {
+      file = eglQueryDeviceStringEXT(device, EGL_DRM_DEVICE_FILE_EXT);
+    }
+    devices.push_back({index, software, file == nullptr ? "" : file});
+  };
+  for (std::size_t i = 0; i < found.hardware.size(); ++i) {
+    add(found.hardware[i], found.hardware_index[i], false);
+  }
+  for (std::size_t i = 0; i < found.software.size(); ++i) {
+    add(found.software[i], found.software_index[i], true);
+  }
+  std::sort(devices.begin(), devices.end(),
+            [](const Device& a, const Device& b) { return a.index < b.index; });
+  return devices;
+}
+
 DeviceCount CountDevices() {
   DeviceCount count;
   try {
-    const Devices devices = ListDevices();
+    const Devices devices = FindDevices();
     count.hardware = static_cast<int>(devices.hardware.size());
     count.software = static_cast<int>(devices.software.size());
   } catch (const EglError& error) {
@@ -168,8 +193,23 @@ HeadlessContext HeadlessContext::OpenOnDisplay(void* display, std::string device
   return out;
 }
 
+HeadlessContext HeadlessContext::OpenDevice(int index) {
+  const Devices devices = FindDevices();
+  const auto open = [&](EGLDeviceEXT device) {
+    return OpenOnDisplay(eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, device, nullptr),
+                         "EGL device " + std::to_string(index));
+  };
+  for (std::size_t i = 0; i < devices.hardware.size(); ++i) {
+    if (devices.hardware_index[i] == index) return open(devices.hardware[i]);
+  }
+  for (std::size_t i = 0; i < devices.software.size(); ++i) {
+    if (devices.software_index[i] == index) return open(devices.software[i]);
+  }
+  throw EglError("EGL lists no device " + std::to_string(index));
+}
+
 HeadlessContext HeadlessContext::Open(bool allow_software) {
-  const Devices devices = ListDevices();
+  const Devices devices = FindDevices();
   std::vector<std::string> failures;
   for (std::size_t i = 0; i < devices.hardware.size(); ++i) {
     try {

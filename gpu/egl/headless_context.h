@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace tidemark::egl {
 
@@ -28,6 +29,16 @@ struct DeviceCount {
 /// Never throws. Any thread.
 DeviceCount CountDevices();
 
+/// A device that EGL lists, in its order.
+struct Device {
+  int index = 0;
+  bool software = false;  ///< a software rasteriser (EGL_MESA_device_software)
+  std::string drm_file;   ///< "/dev/dri/card0"; empty where the driver does not say
+};
+
+/// Errors: throws EglError. Any thread.
+std::vector<Device> ListDevices();
+
 /// A context of OpenGL 4.5 core, or the highest that the device has down to 3.3 core.
 ///
 /// Thread: made current, used, released and destroyed on one thread. Move-only.
@@ -37,6 +48,8 @@ class HeadlessContext {
   /// rasteriser where no hardware device works. The context is current on the calling thread.
   /// Errors: throws EglError.
   static HeadlessContext Open(bool allow_software);
+  /// The same on the device of that index. Errors: throws EglError.
+  static HeadlessContext OpenDevice(int index);
 
   HeadlessContext(HeadlessContext&& other) noexcept;
   HeadlessContext& operator=(HeadlessContext&& other) noexcept;

@@ -29,6 +29,22 @@ Capabilities ReadCapabilities() {
   return out;
 }
 
+std::vector<Feature> ReadFeatures() {
+  const auto has = [](int version, const char* extension) {
+    return epoxy_gl_version() >= version || epoxy_has_gl_extension(extension);
+  };
+  return {
+      {"GL_ARB_compute_shader", "gl-compute; without it gl-bitonic draws the network",
+       has(43, "GL_ARB_compute_shader")},
+      {"GL_ARB_buffer_storage", "windows are written to mapped memory; without it they are copied",
+       has(44, "GL_ARB_buffer_storage")},
+      {"GL_KHR_robustness", "a reset GPU is noticed; without it by what comes back, or by time",
+       has(45, "GL_KHR_robustness") || epoxy_has_gl_extension("GL_ARB_robustness")},
+  };
+}
+
+std::string ShadingLanguage() { return Text(GL_SHADING_LANGUAGE_VERSION); }
+
 ComputeCapabilities ReadComputeCapabilities() {
   ComputeCapabilities out;
   if (epoxy_gl_version() < 43) return out;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tidemark::gl {
 
@@ -19,6 +20,18 @@ struct Capabilities {
 
 /// Reads them from the context that is current. Throws GlError.
 Capabilities ReadCapabilities();
+
+/// An extension or a version's part that this project uses where it is there.
+struct Feature {
+  const char* name = "";
+  const char* use = "";  ///< what for, and what is done without it
+  bool present = false;
+};
+
+/// All of them, as the context that is current has them.
+std::vector<Feature> ReadFeatures();
+/// The version of its shading language.
+std::string ShadingLanguage();
 
 /// What compute shaders may use.
 struct ComputeCapabilities {

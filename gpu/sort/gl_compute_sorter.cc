@@ -162,9 +162,9 @@ void GlComputeSorter::SortAll(PairChannels<Key> channels, bool payloads) {
   }
   if (longest < 2) return;
   if (longest > engine_->window_max(kind)) {
-    throw SorterError("gl-compute: a window of " + std::to_string(longest) +
-                      " keys; this device takes at most " +
-                      std::to_string(engine_->window_max(kind)));
+    throw SorterRefusal("gl-compute: a window of " + std::to_string(longest) +
+                        " keys; this device takes at most " +
+                        std::to_string(engine_->window_max(kind)));
   }
   std::array<std::uint32_t, kChannels> lengths{};
   for (std::size_t c = 0; c < channels.size(); ++c) {

@@ -345,6 +345,17 @@ SorterSelection MakeSorter(const SorterOptions& options) {
   return selection;
 }
 
+std::vector<GlSorterTrial> TryGlSorters() {
+  std::vector<GlSorterTrial> trials;
+  for (const GlKind& kind : kGlKinds) {
+    const GlSorterOrReason gl = kind.open(/*allow_software=*/true);
+    const bool runs = gl.sorter != nullptr;
+    trials.push_back({kind.name, kind.for_auto, runs ? gl.window_max : 0,
+                      runs ? std::string() : gl.report.error});
+  }
+  return trials;
+}
+
 std::unique_ptr<WindowSorter> MakeUnmeasuredCpuSorter() {
   return std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().front()));
 }

@@ -69,6 +69,18 @@ struct SorterSelection {
 /// naming those that exist. Thread: any; measures on the calling thread.
 SorterSelection MakeSorter(const SorterOptions& options);
 
+/// Whether a GL sorter can be had, whatever `auto` would choose.
+struct GlSorterTrial {
+  std::string name;
+  bool for_auto = false;       ///< whether `auto` considers it
+  std::size_t window_max = 0;  ///< keys of 32 bits in a window; 0: it cannot run
+  std::string error;           ///< then why
+};
+
+/// Opens every GL sorter and closes it again, on a software rasteriser where there is no hardware.
+/// Never throws. Thread: any.
+std::vector<GlSorterTrial> TryGlSorters();
+
 /// A CPU sorter at once, without measuring: takes the first of the algorithms that this CPU can
 /// run.
 std::unique_ptr<WindowSorter> MakeUnmeasuredCpuSorter();

@@ -351,6 +351,26 @@ TEST_F(CommandTest, SumsOfValuesAreAskedForAndShown) {
   EXPECT_NE(described.find("bytes, sums"), std::string::npos) << described;
 }
 
+// Whatever this machine has, and without a daemon.
+TEST_F(CommandTest, GpuInfoNeedsNoDaemon) {
+  const Result run = RunAlone({"gpu-info", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const auto info = nlohmann::json::parse(run.out);
+  if (info["devices"].empty()) {
+    EXPECT_TRUE(info["chosen"].is_null());
+  } else {
+    const auto& device = info["devices"][0];
+    EXPECT_NE(device["renderer"] == "", device["error"] == "") << device;
+  }
+  EXPECT_EQ(info["sorters"][0]["name"], "cpu");
+  EXPECT_EQ(info["sorters"].size(), 5u);
+  EXPECT_FALSE(info["measurements"].empty());
+  const Result text = RunAlone({"gpu-info"});
+  EXPECT_NE(text.out.find("\nused: "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("gl-compute"), std::string::npos) << text.out;
+  EXPECT_EQ(RunAlone({"gpu-info", "stream"}).status, 2);
+}
+
 TEST_F(CommandTest, TopAndCount) {
   Run({"push", "s", "--type", "string"}, "a\nb\na\n");
   EXPECT_EQ(Run({"top", "s", "--support", "0.5", "--json"}).out,

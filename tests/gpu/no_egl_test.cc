@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "gpu/sort/gl_devices.h"
 #include "gpu/sort/sorter_factory.h"
 #include "tests/gpu/sort_cases.h"
 
@@ -32,6 +33,16 @@ TEST_P(NoEglTest, FallsBackToTheCpuAndSaysWhy) {
   std::cout << selection.report.reason << '\n';
   ExpectSortsLikeStdSort<std::uint64_t>(*selection.sorter,
                                         {MakeKeys<std::uint64_t>("random", 3000, 1)}, "no EGL");
+}
+
+TEST(NoEglDevices, NoneIsListedAndTheReasonSaid) {
+  const GlDevices found = DescribeGlDevices();
+  EXPECT_TRUE(found.devices.empty());
+  EXPECT_EQ(found.chosen, -1);
+  for (const GlSorterTrial& trial : TryGlSorters()) {
+    EXPECT_EQ(trial.window_max, 0u);
+    EXPECT_NE(trial.error, "") << trial.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, NoEglTest,
