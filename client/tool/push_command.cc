@@ -232,7 +232,8 @@ void Report(const PushOptions& options, ValueType type, const client::PushSummar
   }
   out << Printable(options.stream) << ": " << Plural(summary.accepted, "value") << " taken in, "
       << ShowSeconds(seconds) << ", " << ShowRate(rate) << " values/s";
-  if (summary.refused > 0) out << ", " << summary.refused << " refused (NaN, or not finite where values are summed)";
+  if (summary.refused > 0)
+    out << ", " << summary.refused << " refused (NaN, or not finite where values are summed)";
   if (run.bad() > 0) out << ", " << run.bad() << " skipped, the first: " << run.first_bad();
   out << "\n";
 }

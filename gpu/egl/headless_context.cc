@@ -193,17 +193,18 @@ HeadlessContext HeadlessContext::OpenOnDisplay(void* display, std::string device
   return out;
 }
 
+HeadlessContext HeadlessContext::OpenOnDevice(void* device, int index) {
+  return OpenOnDisplay(eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, device, nullptr),
+                       "EGL device " + std::to_string(index));
+}
+
 HeadlessContext HeadlessContext::OpenDevice(int index) {
   const Devices devices = FindDevices();
-  const auto open = [&](EGLDeviceEXT device) {
-    return OpenOnDisplay(eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, device, nullptr),
-                         "EGL device " + std::to_string(index));
-  };
   for (std::size_t i = 0; i < devices.hardware.size(); ++i) {
-    if (devices.hardware_index[i] == index) return open(devices.hardware[i]);
+    if (devices.hardware_index[i] == index) return OpenOnDevice(devices.hardware[i], index);
   }
   for (std::size_t i = 0; i < devices.software.size(); ++i) {
-    if (devices.software_index[i] == index) return open(devices.software[i]);
+    if (devices.software_index[i] == index) return OpenOnDevice(devices.software[i], index);
   }
   throw EglError("EGL lists no device " + std::to_string(index));
 }
@@ -213,9 +214,7 @@ HeadlessContext HeadlessContext::Open(bool allow_software) {
   std::vector<std::string> failures;
   for (std::size_t i = 0; i < devices.hardware.size(); ++i) {
     try {
-      HeadlessContext context = OpenOnDisplay(
-          eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices.hardware[i], nullptr),
-          "EGL device " + std::to_string(devices.hardware_index[i]));
+      HeadlessContext context = OpenOnDevice(devices.hardware[i], devices.hardware_index[i]);
       if (allow_software || !RendererIsSoftware()) return context;
       failures.push_back(context.device() + ": its driver falls back to a software rasteriser");
     } catch (const EglError& error) {
@@ -239,9 +238,7 @@ HeadlessContext HeadlessContext::Open(bool allow_software) {
   }
   for (std::size_t i = 0; i < devices.software.size(); ++i) {
     try {
-      return OpenOnDisplay(
-          eglGetPlatformDisplayEXT(EGL_PLATFORM_DEVICE_EXT, devices.software[i], nullptr),
-          "EGL device " + std::to_string(devices.software_index[i]));
+      return OpenOnDevice(devices.software[i], devices.software_index[i]);
     } catch (const EglError& error) {
       failures.emplace_back(error.what());
     }

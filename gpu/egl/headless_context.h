@@ -65,6 +65,7 @@ class HeadlessContext {
 
  private:
   HeadlessContext() = default;
+  static HeadlessContext OpenOnDevice(void* device, int index);
   static HeadlessContext OpenOnDisplay(void* display, std::string device);
   void Release() noexcept;
 

@@ -15,6 +15,13 @@ std::string Text(GLenum name) {
   return raw == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(raw));
 }
 
+bool Has(int version, const char* extension) {
+  return epoxy_gl_version() >= version || epoxy_has_gl_extension(extension);
+}
+// The extension alone does not do: shaders are of GLSL 4.30.
+bool HasComputeShaders() { return epoxy_gl_version() >= 43; }
+bool HasBufferStorage() { return Has(44, "GL_ARB_buffer_storage"); }
+
 }  // namespace
 
 Capabilities ReadCapabilities() {
@@ -30,16 +37,13 @@ Capabilities ReadCapabilities() {
 }
 
 std::vector<Feature> ReadFeatures() {
-  const auto has = [](int version, const char* extension) {
-    return epoxy_gl_version() >= version || epoxy_has_gl_extension(extension);
-  };
   return {
-      {"GL_ARB_compute_shader", "gl-compute; without it gl-bitonic draws the network",
-       has(43, "GL_ARB_compute_shader")},
+      {"OpenGL 4.3", "compute shaders of gl-compute; without them gl-bitonic draws the network",
+       HasComputeShaders()},
       {"GL_ARB_buffer_storage", "windows are written to mapped memory; without it they are copied",
-       has(44, "GL_ARB_buffer_storage")},
+       HasBufferStorage()},
       {"GL_KHR_robustness", "a reset GPU is noticed; without it by what comes back, or by time",
-       has(45, "GL_KHR_robustness") || epoxy_has_gl_extension("GL_ARB_robustness")},
+       Has(45, "GL_KHR_robustness") || epoxy_has_gl_extension("GL_ARB_robustness")},
   };
 }
 
@@ -47,9 +51,9 @@ std::string ShadingLanguage() { return Text(GL_SHADING_LANGUAGE_VERSION); }
 
 ComputeCapabilities ReadComputeCapabilities() {
   ComputeCapabilities out;
-  if (epoxy_gl_version() < 43) return out;
+  if (!HasComputeShaders()) return out;
   out.available = true;
-  out.buffer_storage = epoxy_gl_version() >= 44 || epoxy_has_gl_extension("GL_ARB_buffer_storage");
+  out.buffer_storage = HasBufferStorage();
   GLint shared = 0;
   GLint invocations = 0;
   GLint first_axis = 0;

@@ -6,15 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "gpu/egl/headless_context.h"
 #include "gpu/gl/gl_check.h"
+#include "gpu/sort/gl_engine_start.h"
 #include "gpu/sort/sorted_check.h"
 
 namespace tidemark::sort {
 namespace {
 
-// Compiling two programs takes milliseconds; a driver that needs this long hangs.
-constexpr std::chrono::seconds kSetUpLimit{60};
 // How long the GL thread waits for one request before others get their turn: long against handing
 // a task over, short against what windows that are worth a GPU take the CPU (four of 2^16: 1 ms).
 constexpr std::chrono::microseconds kTurn{200};
@@ -96,28 +94,13 @@ class GlComputeSorter::Lease {
 };
 
 GlComputeSorter::GlComputeSorter(GlComputeOptions options) : options_(std::move(options)) {
-  try {
-    thread_ = std::make_unique<gl::GlThread>(options_.allow_software);
-    // Owned by the task, not by this object: a driver that hangs here may go on after the throw.
-    const auto made = std::make_shared<std::shared_ptr<GlComputeEngine>>();
-    thread_->Run(
-        [made, overrides = options_.overrides, observer = options_.observer] {
-          *made = std::make_shared<GlComputeEngine>(overrides, observer);
-        },
-        kSetUpLimit);
-    engine_ = made->get();
-    thread_->Keep(std::move(*made));
-  } catch (const egl::EglError& error) {
-    throw SorterError(error.what());
-  } catch (const gl::GlError& error) {
-    throw SorterError(error.what());
-  }
-  const gl::Capabilities& capabilities = engine_->capabilities();
-  gl_.available = true;
-  gl_.vendor = capabilities.vendor;
-  gl_.renderer = capabilities.renderer;
-  gl_.version = capabilities.version;
-  gl_.software = capabilities.software;
+  auto started = StartEngine<GlComputeEngine>(
+      options_.allow_software, [overrides = options_.overrides, observer = options_.observer] {
+        return std::make_shared<GlComputeEngine>(overrides, observer);
+      });
+  thread_ = std::move(started.thread);
+  engine_ = started.engine;
+  gl_ = std::move(started.gl);
   window_max_ = std::min(engine_->window_max({32, false}), engine_->window_max({64, false}));
 }
 
@@ -206,9 +189,7 @@ void GlComputeSorter::RunRequest(std::size_t slot, const ComputeRequest& request
     }
   }
   if (!AllLookSorted(request, channels, engine_->out(slot))) {
-    throw gl::GlError(
-        "checking the sorted windows failed: what the GPU returned is not what it was given (a "
-        "driver error, or a context lost without notice)");
+    throw gl::GlError(kDoesNotLookSorted);
   }
   CopyOut(request, channels, engine_->out(slot));
 }

@@ -54,8 +54,9 @@ using PairChannels = std::span<const KeysWithPayloads<Key>>;
 /// been measured that is held up there.
 ///
 /// Threads: any number of callers, of whom kSlots have a request under way; one GL thread.
-/// Errors: Sort and SortPairs throw SorterError for a window beyond window_max(), and for every
-/// failure of GL; after a failure of GL the sorter is broken and every further call throws.
+/// Errors: Sort and SortPairs throw SorterRefusal for a window beyond what the device takes of its
+/// kind, and SorterError for every failure of GL; after a failure of GL the sorter is broken and
+/// every further call throws.
 /// Memory: for each slot in use three times its largest request, on the device and in mapped
 /// memory.
 class GlComputeSorter final : public WindowSorter {

@@ -7,34 +7,16 @@
 #include <new>
 #include <utility>
 
-#include "gpu/egl/headless_context.h"
 #include "gpu/gl/gl_check.h"
+#include "gpu/sort/gl_engine_start.h"
+#include "gpu/sort/sorted_check.h"
 
 namespace tidemark::sort {
-namespace {
-
-// Compiling a few programs takes milliseconds; a driver that needs this long hangs.
-constexpr std::chrono::seconds kSetUpLimit{60};
-
-}  // namespace
 
 template <class Key>
 void CheckSorted(const Texels& texels, std::size_t channel, std::span<const Key> original) {
-  Key before = 0;
-  Key after = 0;
-  Key previous = 0;
-  bool ascending = true;
-  for (std::size_t i = 0; i < original.size(); ++i) {
-    const Key key = KeyAt<Key>(texels, channel, i);
-    before = static_cast<Key>(before + original[i]);
-    after = static_cast<Key>(after + key);
-    ascending &= previous <= key;
-    previous = key;
-  }
-  if (ascending && before == after) return;
-  throw gl::GlError(
-      "checking the sorted windows failed: what the GPU returned is not what it was given (a "
-      "driver error, or a context lost without notice)");
+  const auto key_at = [&](std::size_t i) { return KeyAt<Key>(texels, channel, i); };
+  if (!LooksSortedAt<Key>(key_at, original)) throw gl::GlError(kDoesNotLookSorted);
 }
 template void CheckSorted<std::uint32_t>(const Texels&, std::size_t,
                                          std::span<const std::uint32_t>);
@@ -44,26 +26,12 @@ template void CheckSorted<std::uint64_t>(const Texels&, std::size_t,
 GlTexelSorter::GlTexelSorter(std::string name, TexelLayout layout, GlTexelOptions options,
                              MakeEngine make_engine)
     : name_(std::move(name)), layout_(layout), options_(std::move(options)) {
-  try {
-    thread_ = std::make_unique<gl::GlThread>(options_.allow_software);
-    // Owned by the task, not by this object: a driver that hangs here may go on after the throw.
-    const auto made = std::make_shared<std::shared_ptr<TexelEngine>>();
-    thread_->Run([made, make_engine = std::move(make_engine),
-                  observer = options_.observer] { *made = make_engine(observer); },
-                 kSetUpLimit);
-    engine_ = made->get();
-    thread_->Keep(std::move(*made));
-  } catch (const egl::EglError& error) {
-    throw SorterError(error.what());
-  } catch (const gl::GlError& error) {
-    throw SorterError(error.what());
-  }
-  const gl::Capabilities& capabilities = engine_->capabilities();
-  gl_.available = true;
-  gl_.vendor = capabilities.vendor;
-  gl_.renderer = capabilities.renderer;
-  gl_.version = capabilities.version;
-  gl_.software = capabilities.software;
+  auto started = StartEngine<TexelEngine>(
+      options_.allow_software, [make_engine = std::move(make_engine),
+                                observer = options_.observer] { return make_engine(observer); });
+  thread_ = std::move(started.thread);
+  engine_ = started.engine;
+  gl_ = std::move(started.gl);
   window_max_ = std::size_t{1} << engine_->log2_keys_max();
 }
 

@@ -9,23 +9,34 @@
 
 namespace tidemark::sort {
 
+/// What is said of windows that do not pass.
+inline constexpr const char* kDoesNotLookSorted =
+    "checking the sorted windows failed: what the GPU returned is not what it was given (a driver "
+    "error, or a context lost without notice)";
+
 /// Ascending, and with the same sum (modulo 2^bits) as `original`. It finds what a lost context
 /// returns: zeros, untouched windows, those of an earlier request. It is no proof: keys that were
-/// changed so that order and sum stay pass. REQUIRES: equal sizes.
-template <class Key>
-bool LooksSorted(std::span<const Key> sorted, std::span<const Key> original) {
+/// changed so that order and sum stay pass. `key_at(i)`: what came back, for every i of `original`.
+template <class Key, class KeyAt>
+bool LooksSortedAt(KeyAt key_at, std::span<const Key> original) {
   Key before = 0;
   Key after = 0;
   Key previous = 0;
   bool ascending = true;
   for (std::size_t i = 0; i < original.size(); ++i) {
-    const Key key = sorted[i];
+    const Key key = key_at(i);
     before = static_cast<Key>(before + original[i]);
     after = static_cast<Key>(after + key);
     ascending &= previous <= key;
     previous = key;
   }
   return ascending && before == after;
+}
+
+/// REQUIRES: equal sizes.
+template <class Key>
+bool LooksSorted(std::span<const Key> sorted, std::span<const Key> original) {
+  return LooksSortedAt<Key>([&](std::size_t i) { return sorted[i]; }, original);
 }
 
 /// A key and what lies beside it, for sums that notice a payload beside another key.

@@ -2,8 +2,7 @@
 // definitions in the log, in a snapshot, and in SQLite where it is installed.
 //
 //   store_bench [FOLDER]     about 40 s, writes 512 MB at a time below FOLDER (default: the
-//   temporary
-//                            folder), which should be on the disk that is asked about
+//                            temporary folder), which should be on the disk that is asked about
 //   store_bench --smoke      one small round: does it run, is every record read back
 //
 // In each round the log and raw O_DIRECT writing of 1 MiB at a time take turns on the same disk, so
@@ -11,7 +10,6 @@
 // to minute. Rates are of values' bytes, from the first Append until all are synced. Prints
 // Markdown: least / median / greatest of the rounds. Exit status 1: a record was not read back.
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -28,6 +26,7 @@
 #include "server/store/log_thread.h"
 #include "server/store/snapshot_file.h"
 #include "tests/bench/measuring.h"
+#include "tests/support/temporary_folder.h"
 
 #ifdef TIDEMARK_BENCH_SQLITE
 #include <sqlite3.h>
@@ -51,28 +50,10 @@ void Require(const absl::Status& status) {
   if (!status.ok()) Fail(status.ToString());
 }
 
-/// A folder of its own, gone with the object.
-class Folder {
- public:
-  explicit Folder(const std::string& below) : path_(below + "/store-bench-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) Fail("cannot make a folder below " + below);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // MB/s of writing past the page cache; 0 where the file system does not offer it.
 double RawRate(const std::string& below, std::uint64_t bytes) {
   constexpr std::size_t kBlock = std::size_t{1} << 20;
-  const Folder folder(below);
+  const test::TemporaryFolder folder(below);
   const int fd = open((folder.path() + "/raw").c_str(), O_WRONLY | O_CREAT | O_DIRECT, 0600);
   if (fd < 0) return 0;
   const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(4096, kBlock),
@@ -96,7 +77,7 @@ struct LogRates {
 
 LogRates LogRate(const std::string& below, std::uint64_t bytes, std::size_t record_bytes,
                  std::chrono::microseconds sync_interval) {
-  const Folder folder(below);
+  const test::TemporaryFolder folder(below);
   const std::uint64_t records = bytes / record_bytes;
   const std::string values(record_bytes, 'v');
   Batch batch;
@@ -142,7 +123,7 @@ LogRates LogRate(const std::string& below, std::uint64_t bytes, std::size_t reco
 
 // Small definitions, each durable before the next: a second.
 double DefinitionsInLog(const std::string& below, int count, const std::string& definition) {
-  const Folder folder(below);
+  const test::TemporaryFolder folder(below);
   LogWriter log(PosixFileSystem(),
                 {.folder = folder.path(), .sync_interval = std::chrono::microseconds(0)}, {}, 1,
                 nullptr);
@@ -158,7 +139,7 @@ double DefinitionsInLog(const std::string& below, int count, const std::string& 
 
 // All of them at once.
 double DefinitionsInSnapshot(const std::string& below, int count, const std::string& definition) {
-  const Folder folder(below);
+  const test::TemporaryFolder folder(below);
   const auto start = Clock::now();
   auto writer = SnapshotWriter::Begin(PosixFileSystem(), folder.path(), 1, 0);
   Require(writer.status());
@@ -171,7 +152,7 @@ double DefinitionsInSnapshot(const std::string& below, int count, const std::str
 // Of `transaction` definitions each, with a write-ahead log that is synced at each commit.
 double DefinitionsInSqlite(const std::string& below, int count, int transaction,
                            const std::string& definition) {
-  const Folder folder(below);
+  const test::TemporaryFolder folder(below);
   sqlite3* db = nullptr;
   const auto run = [&](const char* sql) {
     if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) Fail(sqlite3_errmsg(db));

@@ -49,24 +49,6 @@ bool WaitUntil(const std::function<bool()>& done, std::chrono::milliseconds pati
   }
 }
 
-TemporaryFolder::TemporaryFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "tidemark-e2e-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) {
-    throw std::runtime_error("mkdtemp " + path_ + ": " + std::strerror(errno));
-  }
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryFolder::Write(const std::string& name, const std::string& text) const {
-  const std::string path = *this / name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

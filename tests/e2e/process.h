@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace tidemark::test {
 
 /// Long enough for a machine that is busy with something else; a test that passes never waits so
@@ -20,23 +22,6 @@ inline constexpr std::chrono::seconds kPatience{60};
 
 /// Asks `done` again and again until it says true or `patience` is over; what it said last.
 bool WaitUntil(const std::function<bool()>& done, std::chrono::milliseconds patience = kPatience);
-
-/// A new folder, removed with what it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes a file there; its path.
-  std::string Write(const std::string& name, const std::string& text) const;
-
- private:
-  std::string path_;
-};
 
 std::string ReadFile(const std::string& path);
 

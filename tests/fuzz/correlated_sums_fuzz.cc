@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -16,7 +15,6 @@
 #include "summaries/fraction.h"
 #include "summaries/value_spread.h"
 #include "tests/fuzz/summary_bytes.h"
-#include "tests/support/fix_checksum.h"
 
 namespace {
 
@@ -24,10 +22,8 @@ using tidemark::CorrelatedSums;
 using tidemark::CorrelatedView;
 using tidemark::PairSums;
 using tidemark::SumType;
-
-void Require(bool property) {
-  if (!property) std::abort();
-}
+using tidemark::fuzz::AcceptedOrRefusedAs;
+using tidemark::fuzz::Require;
 
 void CheckSums(const PairSums& sums, std::uint64_t n) {
   Require(sums.count.low <= sums.count.high && sums.count.high <= n);
@@ -97,21 +93,12 @@ void CheckAnswers(const CorrelatedSums<Key>& summary, std::span<const Key> open)
   CheckView<Key>(CorrelatedView<Key>(summary.Snapshot(), {open, std::span<const Y>(y)}), open);
 }
 
-/// `change` takes `more` pairs in, or throws and leaves the summary as it was.
 template <class Key, class Y, class Change>
-void CheckChange(CorrelatedSums<Key> summary, std::uint64_t more, std::span<const Key> open,
+void CheckChange(const CorrelatedSums<Key>& summary, std::uint64_t more, std::span<const Key> open,
                  Change change) {
-  const std::string before = summary.Serialize();
-  const std::uint64_t count = summary.count();
-  try {
-    change(summary);
-    Require(summary.count() == count + more);
-  } catch (const std::length_error&) {
-    Require(more > tidemark::kMaxSummaryCount - count && summary.Serialize() == before);
-  }
-  CheckAnswers<Key, Y>(summary, open);
-  const std::string after = summary.Serialize();
-  Require(CorrelatedSums<Key>::Deserialize(after).Serialize() == after);
+  tidemark::fuzz::CheckChange(
+      summary, more, [](const auto& of) { return of.count(); }, change,
+      [&](const auto& changed) { CheckAnswers<Key, Y>(changed, open); });
 }
 
 template <class Key, class Y>
@@ -131,7 +118,7 @@ void CheckOf(const CorrelatedSums<Key>& summary, std::span<const Key> window) {
 
 template <class Key>
 void Check(std::string_view bytes) {
-  try {
+  AcceptedOrRefusedAs("serialized summary of correlated sums ", [&] {
     const auto summary = CorrelatedSums<Key>::Deserialize(bytes);
     Require(summary.Serialize() == bytes);
     const std::vector<Key> window = tidemark::fuzz::SortedKeys<Key>(bytes);
@@ -146,20 +133,14 @@ void Check(std::string_view bytes) {
         CheckOf<Key, double>(summary, window);
         break;
     }
-  } catch (const std::invalid_argument& refusal) {
-    Require(std::string_view(refusal.what()).starts_with("serialized summary of correlated sums "));
-  }
+  });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  Check<std::uint32_t>(bytes);
-  Check<std::uint64_t>(bytes);
-  if (tidemark::testing::FixChecksum(bytes)) {
+  return tidemark::fuzz::CheckInput(data, size, [](std::string_view bytes) {
     Check<std::uint32_t>(bytes);
     Check<std::uint64_t>(bytes);
-  }
-  return 0;
+  });
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -18,7 +17,6 @@
 #include "summaries/quantile_rule.h"
 #include "summaries/weighted_frequency.h"
 #include "tests/fuzz/summary_bytes.h"
-#include "tests/support/fix_checksum.h"
 
 namespace {
 
@@ -27,12 +25,10 @@ using tidemark::FrequencyView;
 using tidemark::ItemCount;
 using tidemark::KeyWeight;
 using tidemark::WeightedFrequencySummary;
+using tidemark::fuzz::AcceptedOrRefusedAs;
+using tidemark::fuzz::Require;
 
 constexpr std::uint64_t kUnseen = 3;
-
-void Require(bool property) {
-  if (!property) std::abort();
-}
 
 template <class Key>
 std::uint64_t TotalOf(const FrequencySummary<Key>& summary) {
@@ -103,20 +99,12 @@ void CheckAnswers(const Summary& summary, std::span<const Key> open) {
   CheckView<Key>(View(summary.Snapshot(), open, kUnseen), summary, open, kUnseen);
 }
 
-/// `change` takes `more` values in, or throws and leaves the summary as it was.
 template <class Key, class Summary, class Change>
-void CheckChange(Summary summary, std::uint64_t more, std::span<const Key> open, Change change) {
-  const std::string before = summary.Serialize();
-  const std::uint64_t count = TotalOf(summary);
-  try {
-    change(summary);
-    Require(TotalOf(summary) == count + more);
-  } catch (const std::length_error&) {
-    Require(more > tidemark::kMaxSummaryCount - count && summary.Serialize() == before);
-  }
-  CheckAnswers(summary, open);
-  const std::string after = summary.Serialize();
-  Require(Summary::Deserialize(after).Serialize() == after);
+void CheckChange(const Summary& summary, std::uint64_t more, std::span<const Key> open,
+                 Change change) {
+  tidemark::fuzz::CheckChange(
+      summary, more, [](const auto& of) { return TotalOf(of); }, change,
+      [&](const auto& changed) { CheckAnswers(changed, open); });
 }
 
 template <class Key>
@@ -154,27 +142,15 @@ void CheckWeights(std::string_view bytes) {
 
 template <class Key>
 void Check(std::string_view bytes) {
-  try {
-    CheckCounts<Key>(bytes);
-  } catch (const std::invalid_argument& refusal) {
-    Require(std::string_view(refusal.what()).starts_with("serialized frequency summary "));
-  }
-  try {
-    CheckWeights<Key>(bytes);
-  } catch (const std::invalid_argument& refusal) {
-    Require(std::string_view(refusal.what()).starts_with("serialized weighted frequency summary "));
-  }
+  AcceptedOrRefusedAs("serialized frequency summary ", [&] { CheckCounts<Key>(bytes); });
+  AcceptedOrRefusedAs("serialized weighted frequency summary ", [&] { CheckWeights<Key>(bytes); });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  Check<std::uint32_t>(bytes);
-  Check<std::uint64_t>(bytes);
-  if (tidemark::testing::FixChecksum(bytes)) {
+  return tidemark::fuzz::CheckInput(data, size, [](std::string_view bytes) {
     Check<std::uint32_t>(bytes);
     Check<std::uint64_t>(bytes);
-  }
-  return 0;
+  });
 }

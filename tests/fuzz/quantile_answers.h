@@ -8,12 +8,9 @@
 #include <vector>
 
 #include "summaries/quantile_view.h"
+#include "tests/fuzz/summary_bytes.h"
 
 namespace tidemark::fuzz {
-
-inline void Require(bool property) {
-  if (!property) std::abort();
-}
 
 /// `gap`(target): how far from it a bound may lie.
 template <class Key, class Gap>

@@ -14,12 +14,12 @@
 #include "summaries/quantile_view.h"
 #include "tests/fuzz/quantile_answers.h"
 #include "tests/fuzz/summary_bytes.h"
-#include "tests/support/fix_checksum.h"
 
 namespace {
 
 using tidemark::QuantileSummary;
 using tidemark::QuantileView;
+using tidemark::fuzz::AcceptedOrRefusedAs;
 using tidemark::fuzz::Require;
 
 constexpr std::uint64_t kUnseen = 3;
@@ -40,26 +40,17 @@ void CheckAnswers(const QuantileSummary<Key>& summary, std::span<const Key> open
   CheckView(QuantileView<Key>(summary.Snapshot(), open, kUnseen), false);
 }
 
-/// `change` takes `more` values in, or throws and leaves the summary as it was.
 template <class Key, class Change>
-void CheckChange(QuantileSummary<Key> summary, std::uint64_t more, std::span<const Key> open,
+void CheckChange(const QuantileSummary<Key>& summary, std::uint64_t more, std::span<const Key> open,
                  Change change) {
-  const std::string before = summary.Serialize();
-  const std::uint64_t count = summary.count();
-  try {
-    change(summary);
-    Require(summary.count() == count + more);
-  } catch (const std::length_error&) {
-    Require(more > tidemark::kMaxSummaryCount - count && summary.Serialize() == before);
-  }
-  CheckAnswers(summary, open);
-  const std::string after = summary.Serialize();
-  Require(QuantileSummary<Key>::Deserialize(after).Serialize() == after);
+  tidemark::fuzz::CheckChange(
+      summary, more, [](const auto& of) { return of.count(); }, change,
+      [&](const auto& changed) { CheckAnswers<Key>(changed, open); });
 }
 
 template <class Key>
 void Check(std::string_view bytes) {
-  try {
+  AcceptedOrRefusedAs("serialized quantile summary ", [&] {
     const auto summary = QuantileSummary<Key>::Deserialize(bytes);
     Require(summary.Serialize() == bytes);
     const std::vector<Key> window = tidemark::fuzz::SortedKeys<Key>(bytes);
@@ -71,20 +62,14 @@ void Check(std::string_view bytes) {
       other.AddWindow(std::span<const Key>(window).first(size));
     }
     CheckChange<Key>(summary, other.count(), window, [&](auto& into) { into.Merge(other); });
-  } catch (const std::invalid_argument& refusal) {
-    Require(std::string_view(refusal.what()).starts_with("serialized quantile summary "));
-  }
+  });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  Check<std::uint32_t>(bytes);
-  Check<std::uint64_t>(bytes);
-  if (tidemark::testing::FixChecksum(bytes)) {
+  return tidemark::fuzz::CheckInput(data, size, [](std::string_view bytes) {
     Check<std::uint32_t>(bytes);
     Check<std::uint64_t>(bytes);
-  }
-  return 0;
+  });
 }

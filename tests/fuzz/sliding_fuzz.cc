@@ -14,7 +14,6 @@
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
 #include "tests/fuzz/sliding_windows.h"
-#include "tests/support/fix_checksum.h"
 
 namespace tidemark::fuzz {
 namespace {
@@ -84,23 +83,21 @@ void CheckFrequencies(const SlidingFrequencies<Key>& summary, const SlidingRecor
 
 template <class Key>
 void Check(std::string_view bytes) {
-  RefusedAs("serialized sliding record ", [&] { CheckRecord<Key>(bytes); });
-  RefusedAs("serialized sliding quantiles ",
-            [&] { CheckSummary<SlidingQuantiles<Key>, Key>(bytes, CheckQuantiles<Key>); });
-  RefusedAs("serialized sliding frequencies ",
-            [&] { CheckSummary<SlidingFrequencies<Key>, Key>(bytes, CheckFrequencies<Key>); });
+  AcceptedOrRefusedAs("serialized sliding record ", [&] { CheckRecord<Key>(bytes); });
+  AcceptedOrRefusedAs("serialized sliding quantiles ", [&] {
+    CheckSummary<SlidingQuantiles<Key>, Key>(bytes, CheckQuantiles<Key>);
+  });
+  AcceptedOrRefusedAs("serialized sliding frequencies ", [&] {
+    CheckSummary<SlidingFrequencies<Key>, Key>(bytes, CheckFrequencies<Key>);
+  });
 }
 
 }  // namespace
 }  // namespace tidemark::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  tidemark::fuzz::Check<std::uint32_t>(bytes);
-  tidemark::fuzz::Check<std::uint64_t>(bytes);
-  if (tidemark::testing::FixChecksum(bytes)) {
+  return tidemark::fuzz::CheckInput(data, size, [](std::string_view bytes) {
     tidemark::fuzz::Check<std::uint32_t>(bytes);
     tidemark::fuzz::Check<std::uint64_t>(bytes);
-  }
-  return 0;
+  });
 }

@@ -15,16 +15,13 @@
 #include <vector>
 
 #include "summaries/sliding_record.h"
+#include "tests/fuzz/summary_bytes.h"
 
 namespace tidemark::fuzz {
 
 inline constexpr std::size_t kBlockMax =
     1024;  // larger blocks are read, and not added to: too slow
 inline constexpr std::uint64_t kBlocksMax = 128;
-
-inline void Require(bool property) {
-  if (!property) std::abort();
-}
 
 template <class Key>
 std::shared_ptr<Key[]> Block(std::size_t size, std::uint64_t seed) {
@@ -84,16 +81,6 @@ void CheckSummary(std::string_view bytes, Answers answers) {
   answers(summary, *record);
   const std::string after = summary.Serialize();
   Require(Summary::Deserialize(after).Serialize() == after);
-}
-
-/// `read` may refuse, with a reason that begins so.
-template <class Read>
-void RefusedAs(std::string_view name, Read read) {
-  try {
-    read();
-  } catch (const std::invalid_argument& refusal) {
-    Require(std::string_view(refusal.what()).starts_with(name));
-  }
 }
 
 }  // namespace tidemark::fuzz

@@ -1,15 +1,65 @@
-// What the fuzz targets of the serialized summaries share: a window for them.
+// What the fuzz targets of the serialized summaries share: a window for them, and what holds of
+// every change and of every refusal.
 #ifndef TIDEMARK_TESTS_FUZZ_SUMMARY_BYTES_H_
 #define TIDEMARK_TESTS_FUZZ_SUMMARY_BYTES_H_
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "summaries/quantile_rule.h"
+#include "tests/support/fix_checksum.h"
+
 namespace tidemark::fuzz {
+
+inline void Require(bool property) {
+  if (!property) std::abort();
+}
+
+/// `read` may refuse, with a reason that begins so. Returns whether it accepted.
+template <class Read>
+bool AcceptedOrRefusedAs(std::string_view name, Read read) {
+  try {
+    read();
+    return true;
+  } catch (const std::invalid_argument& refusal) {
+    Require(std::string_view(refusal.what()).starts_with(name));
+    return false;
+  }
+}
+
+/// `change` takes `more` in, of which `total`(summary) counts all, or throws and leaves the summary
+/// as it was. `check`(summary): what holds of it then, as it does after its bytes were read back.
+template <class Summary, class Total, class Change, class Check>
+void CheckChange(Summary summary, std::uint64_t more, Total total, Change change, Check check) {
+  const std::string before = summary.Serialize();
+  const std::uint64_t count = total(summary);
+  try {
+    change(summary);
+    Require(total(summary) == count + more);
+  } catch (const std::length_error&) {
+    Require(more > kMaxSummaryCount - count && summary.Serialize() == before);
+  }
+  check(summary);
+  const std::string after = summary.Serialize();
+  Require(Summary::Deserialize(after).Serialize() == after);
+}
+
+/// `check`(bytes) for the input as it came, and with a checksum that fits if it had none.
+template <class Check>
+int CheckInput(const std::uint8_t* data, std::size_t size, Check check) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  check(bytes);
+  if (testing::FixChecksum(bytes)) check(bytes);
+  return 0;
+}
 
 /// A window made of the input's own last bytes, so that its keys meet those of the summary.
 /// `bytes` holds at least a frame (12 bytes); 16 keys come out.

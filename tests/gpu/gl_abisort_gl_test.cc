@@ -8,9 +8,8 @@
 namespace tidemark::sort {
 namespace {
 
-using testing::Distributions;
+using testing::ExpectMadeByName;
 using testing::ExpectSortsLikeStdSort;
-using testing::LongLadder;
 using testing::MakeKeys;
 
 class GlABiSortTest : public testing::GlSorterTest<GlABiSortSorter, GlABiSortOptions> {};
@@ -21,37 +20,12 @@ TEST_F(GlABiSortTest, Reports) {
   EXPECT_GE(sorter().window_max(), std::size_t{1} << 20);
 }
 
-TEST_F(GlABiSortTest, SortsTheLadder) {
-  for (const std::size_t n : LongLadder(1 << 13)) {
-    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, n)}, "");
-    ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, n)}, "");
-  }
-}
+TEST_F(GlABiSortTest, SortsTheLadder) { ExpectSortsTheLadder(); }
 
-TEST_F(GlABiSortTest, SortsEveryDistribution) {
-  for (const std::string& distribution : Distributions()) {
-    for (const std::size_t n : {15, 64, 1000, 1024}) {
-      ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>(distribution, n, 5)},
-                                            distribution);
-      ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>(distribution, n, 5)},
-                                            distribution);
-    }
-  }
-}
+TEST_F(GlABiSortTest, SortsEveryDistribution) { ExpectSortsEveryDistribution(); }
 
 TEST_F(GlABiSortTest, SortsOneToFourChannelsOfDifferentLengthsAndKinds) {
-  std::vector<std::vector<std::uint32_t>> narrow;
-  std::vector<std::vector<std::uint64_t>> wide;
-  const std::vector<std::size_t> lengths = {700, 0, 1, 2048};
-  const std::vector<std::string> kinds = {"all max", "random", "random", "reversed"};
-  for (std::size_t c = 0; c < kChannels; ++c) {
-    narrow.push_back(MakeKeys<std::uint32_t>(kinds[c], lengths[c], c));
-    wide.push_back(MakeKeys<std::uint64_t>(kinds[c], lengths[c], c));
-    ExpectSortsLikeStdSort(sorter(), narrow, "channels of different lengths");
-    ExpectSortsLikeStdSort(sorter(), wide, "channels of different lengths");
-  }
-  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {}, "no channel");
-  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {{}, {7}, {}, {}}, "nothing to sort");
+  ExpectSortsOneToFourChannelsOfDifferentLengthsAndKinds();
 }
 
 TEST_F(GlABiSortTest, SortsSmallWindowsAfterLargeOnesAndWideAfterNarrow) {

@@ -3,8 +3,7 @@
 #include <epoxy/gl.h>
 #include <gtest/gtest.h>
 
-#include <future>
-#include <thread>
+#include <array>
 
 #include "gpu/egl/headless_context.h"
 #include "gpu/sort/gl_bitonic_sorter.h"
@@ -15,40 +14,11 @@ namespace tidemark::sort {
 namespace {
 
 using testing::Distributions;
+using testing::ExpectMadeByName;
 using testing::ExpectSortsLikeStdSort;
 using testing::MakeKeys;
 
-GlBitonicOptions Software() {
-  GlBitonicOptions options;
-  options.allow_software = true;
-  return options;
-}
-
-// One sorter for the tests that do not break it: a context takes up to 140 ms to open.
-class GlBitonicTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    try {
-      sorter_ = std::make_unique<GlBitonicSorter>(Software());
-      std::cout << "GL: " << sorter_->gl().vendor << ", " << sorter_->gl().renderer << ", "
-                << sorter_->gl().version << '\n';
-    } catch (const SorterError& error) {
-      why_not_ = error.what();
-    }
-  }
-  static void TearDownTestSuite() { sorter_.reset(); }
-  void SetUp() override {
-    ASSERT_NE(sorter_, nullptr)
-        << "these tests need an EGL driver, Mesa's software rasteriser will "
-           "do (Debian: libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0): "
-        << why_not_;
-  }
-  static GlBitonicSorter& sorter() { return *sorter_; }
-
- private:
-  static inline std::unique_ptr<GlBitonicSorter> sorter_;
-  static inline std::string why_not_;
-};
+class GlBitonicTest : public testing::GlSorterTest<GlBitonicSorter, GlBitonicOptions> {};
 
 TEST_F(GlBitonicTest, Reports) {
   EXPECT_TRUE(sorter().gl().available);
@@ -57,37 +27,12 @@ TEST_F(GlBitonicTest, Reports) {
   EXPECT_GE(sorter().window_max(), std::size_t{1} << 20);
 }
 
-TEST_F(GlBitonicTest, SortsTheLadder) {
-  for (const std::size_t n : testing::LongLadder(1 << 13)) {
-    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, n)}, "");
-    ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, n)}, "");
-  }
-}
+TEST_F(GlBitonicTest, SortsTheLadder) { ExpectSortsTheLadder(); }
 
-TEST_F(GlBitonicTest, SortsEveryDistribution) {
-  for (const std::string& distribution : Distributions()) {
-    for (const std::size_t n : {64, 1000, 1024}) {
-      ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>(distribution, n, 5)},
-                                            distribution);
-      ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>(distribution, n, 5)},
-                                            distribution);
-    }
-  }
-}
+TEST_F(GlBitonicTest, SortsEveryDistribution) { ExpectSortsEveryDistribution(); }
 
 TEST_F(GlBitonicTest, SortsOneToFourChannelsOfDifferentLengthsAndKinds) {
-  std::vector<std::vector<std::uint32_t>> narrow;
-  std::vector<std::vector<std::uint64_t>> wide;
-  const std::vector<std::size_t> lengths = {700, 0, 1, 2048};
-  const std::vector<std::string> kinds = {"all max", "random", "random", "reversed"};
-  for (std::size_t c = 0; c < kChannels; ++c) {
-    narrow.push_back(MakeKeys<std::uint32_t>(kinds[c], lengths[c], c));
-    wide.push_back(MakeKeys<std::uint64_t>(kinds[c], lengths[c], c));
-    ExpectSortsLikeStdSort(sorter(), narrow, "channels of different lengths");
-    ExpectSortsLikeStdSort(sorter(), wide, "channels of different lengths");
-  }
-  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {}, "no channel");
-  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {{}, {7}, {}, {}}, "nothing to sort");
+  ExpectSortsOneToFourChannelsOfDifferentLengthsAndKinds();
 }
 
 TEST_F(GlBitonicTest, SortsSmallWindowsAfterLargeOnes) {
@@ -248,27 +193,17 @@ TEST_F(GlBitonicTest, KeepsTheRunsWhenMergingFails) {
 }
 
 TEST_F(GlBitonicTest, SortsForManyThreadsAtOnce) {
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < 8; ++t) {
-    threads.emplace_back([t] {
-      for (std::size_t round = 0; round < 5; ++round) {
-        const std::size_t n = 50 + 200 * round + 13 * t;
-        ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, t)},
-                                              "thread " + std::to_string(t));
-        ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, t)},
-                                              "thread " + std::to_string(t));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  ExpectSortsForManyThreadsAtOnce(8, [](std::size_t t, std::size_t n) {
+    const std::string what = "thread " + std::to_string(t);
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", n, t)},
+                                          what);
+    ExpectSortsLikeStdSort<std::uint64_t>(sorter(), {MakeKeys<std::uint64_t>("random", n, t)},
+                                          what);
+  });
 }
 
 TEST_F(GlBitonicTest, RefusesAWindowBeyondTheDevicesLimitAndGoesOn) {
-  // A span that is never read: the length alone is refused.
-  std::uint32_t key = 0;
-  std::vector<std::span<std::uint32_t>> channels = {{&key, sorter().window_max() + 1}};
-  EXPECT_THROW(sorter().Sort(Channels<std::uint32_t>(channels)), SorterError);
-  ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", 100, 1)}, "");
+  ExpectRefusesAWindowBeyondTheDevicesLimitAndGoesOn();
 }
 
 TEST_F(GlBitonicTest, TwoSortersLiveSideBySide) {
@@ -279,45 +214,13 @@ TEST_F(GlBitonicTest, TwoSortersLiveSideBySide) {
   ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {MakeKeys<std::uint32_t>("random", 100, 3)}, "");
 }
 
-// Runs one Sort whose GL is disturbed at `step`; it must throw, leave the keys as they were, and
-// the sorter must refuse to go on.
-void ExpectFailsAt(const std::string& step, const std::function<void()>& disturb,
-                   const std::string& message_part) {
-  GlBitonicOptions options = Software();
-  options.observer = [&](std::string_view now) {
-    if (now == step) disturb();
-  };
-  GlBitonicSorter broken(options);
-  std::vector<std::vector<std::uint64_t>> windows = {MakeKeys<std::uint64_t>("random", 777, 1),
-                                                     MakeKeys<std::uint64_t>("random", 10, 2)};
-  const std::vector<std::vector<std::uint64_t>> before = windows;
-  std::vector<std::span<std::uint64_t>> channels(windows.begin(), windows.end());
-  for (int request = 0; request < 2; ++request) {
-    try {
-      broken.Sort(Channels<std::uint64_t>(channels));
-      FAIL() << "no exception at " << step;
-    } catch (const SorterError& error) {
-      const std::string expected =
-          request == 0 ? message_part : "not used again since GL failed before: ";
-      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
-    }
-    EXPECT_TRUE(windows == before) << "keys changed, step " << step;
-  }
+TEST_F(GlBitonicTest, KeepsTheKeysWhateverFails) {
+  ExpectKeepsTheKeysWhateverFails<std::uint64_t>("drawing the steps of the network");
 }
 
-TEST_F(GlBitonicTest, KeepsTheKeysWhenAGlCallFails) {
-  const auto raise_gl_error = [] { glBindTexture(GL_ARRAY_BUFFER, 0); };
-  ExpectFailsAt("upload", raise_gl_error, "uploading windows to the GPU failed: GL_INVALID_ENUM");
-  ExpectFailsAt("draw", raise_gl_error, "drawing the steps of the network failed: GL_INVALID_ENUM");
-  ExpectFailsAt("read back", raise_gl_error, "reading sorted windows back from the GPU failed: ");
-}
-
-TEST_F(GlBitonicTest, KeepsTheKeysWhenTheGpuReturnsSomethingElse) {
-  // What a context that was lost without notice looks like: nothing is drawn.
-  ExpectFailsAt(
-      "draw", [] { glEnable(GL_RASTERIZER_DISCARD); }, "checking the sorted windows");
-  // A target that was cleared: ascending, but not the caller's keys.
-  ExpectFailsAt(
+// A target that was cleared: ascending, but not the caller's keys.
+TEST_F(GlBitonicTest, KeepsTheKeysWhenTheTargetWasCleared) {
+  ExpectFailsAt<std::uint64_t>(
       "read back",
       [] {
         const std::array<GLuint, 4> zero{};
@@ -328,44 +231,10 @@ TEST_F(GlBitonicTest, KeepsTheKeysWhenTheGpuReturnsSomethingElse) {
 }
 
 TEST_F(GlBitonicTest, KeepsTheKeysWhenTheDriverHangs) {
-  std::promise<void> driver_comes_back;
-  std::shared_future<void> back = driver_comes_back.get_future().share();
-  GlBitonicOptions options = Software();
-  options.observer = [back](std::string_view step) {
-    if (step == "draw") back.wait();
-  };
-  options.time_limit = std::chrono::milliseconds(20);
-  auto hanging = std::make_unique<GlBitonicSorter>(options);
-  std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("random", 500, 1);
-  const std::vector<std::uint32_t> before = keys;
-  std::vector<std::span<std::uint32_t>> channels = {keys};
-  try {
-    hanging->Sort(Channels<std::uint32_t>(channels));
-    FAIL() << "no exception";
-  } catch (const SorterError& error) {
-    EXPECT_STREQ(error.what(),
-                 "gl-bitonic: the GL driver did not answer within 20 ms (the GPU hangs)");
-  }
-  EXPECT_TRUE(keys == before);
-  EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
-  driver_comes_back.set_value();
-  hanging.reset();  // waits for the thread, now that it goes on
-  EXPECT_TRUE(keys == before) << "the late result was written";
+  ExpectKeepsTheKeysWhenTheDriverHangs("gl-bitonic");
 }
 
-TEST(GlFactory, GlBitonicByNameTakesASoftwareContext) {
-  SorterOptions options;
-  options.name = "gl-bitonic";
-  options.measure_budget_ms = 20;
-  const SorterSelection selection = MakeSorter(options);
-  EXPECT_EQ(selection.sorter->name(), "gl-bitonic") << selection.report.reason;
-  EXPECT_EQ(selection.report.active, "gl-bitonic");
-  EXPECT_TRUE(selection.report.gl.available);
-  std::cout << selection.report.reason << '\n';
-  ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
-                                        {MakeKeys<std::uint32_t>("random", 1500, 1)}, "by name");
-  EXPECT_EQ(selection.sorter->failures(), 0);
-}
+TEST_F(GlBitonicTest, IsMadeByName) { ExpectMadeByName("gl-bitonic"); }
 
 TEST(GlFactory, AutoMeasuresASoftwareContextWhenTold) {
   SorterOptions options;

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <future>
 #include <random>
 #include <string>
 #include <thread>
@@ -16,7 +15,7 @@
 
 #include "gpu/sort/gl_compute_sorter.h"
 #include "gpu/sort/sorter_factory.h"
-#include "tests/gpu/sort_cases.h"
+#include "tests/gpu/gl_sorter_cases.h"
 
 namespace tidemark::sort {
 namespace {
@@ -362,29 +361,8 @@ TEST_F(GlComputeTest, KeepsTheKeysWhenTheGpuReturnsSomethingElse) {
 
 TEST_F(GlComputeTest, KeepsTheKeysWhenTheDriverHangs) {
   for (const std::string step : {"upload", "sort", "read back", "wait"}) {
-    std::promise<void> driver_comes_back;
-    std::shared_future<void> back = driver_comes_back.get_future().share();
-    GlComputeOptions options = SmallBlocks();
-    options.observer = [back, step](std::string_view now) {
-      if (now == step) back.wait();
-    };
-    options.time_limit = std::chrono::milliseconds(50);
-    auto hanging = std::make_unique<GlComputeSorter>(options);
-    std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("random", 100, 1);
-    const std::vector<std::uint32_t> before = keys;
-    std::vector<std::span<std::uint32_t>> channels = {keys};
-    try {
-      hanging->Sort(Channels<std::uint32_t>(channels));
-      FAIL() << "no exception";
-    } catch (const SorterError& error) {
-      EXPECT_STREQ(error.what(),
-                   "gl-compute: the GL driver did not answer within 50 ms (the GPU hangs)");
-    }
-    EXPECT_TRUE(keys == before);
-    EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
-    driver_comes_back.set_value();
-    hanging.reset();  // waits for the thread, now that it goes on
-    EXPECT_TRUE(keys == before) << "the late result was written";
+    testing::ExpectKeepsTheKeysWhenTheDriverHangs<GlComputeSorter>(SmallBlocks(), step,
+                                                                   "gl-compute");
   }
 }
 
@@ -422,19 +400,7 @@ TEST_F(GlComputeTest, FailsEveryWindowInFlight) {
   EXPECT_EQ(failed, 8 * 4 - 3);
 }
 
-TEST(GlComputeFactory, ByNameTakesASoftwareContext) {
-  SorterOptions options;
-  options.name = "gl-compute";
-  options.measure_budget_ms = 20;
-  const SorterSelection selection = MakeSorter(options);
-  EXPECT_EQ(selection.sorter->name(), "gl-compute") << selection.report.reason;
-  EXPECT_EQ(selection.report.active, "gl-compute");
-  EXPECT_TRUE(selection.report.gl.available);
-  std::cout << selection.report.reason << '\n';
-  ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
-                                        {MakeKeys<std::uint32_t>("random", 1500, 1)}, "by name");
-  EXPECT_EQ(selection.sorter->failures(), 0);
-}
+TEST(GlComputeFactory, ByNameTakesASoftwareContext) { testing::ExpectMadeByName("gl-compute"); }
 
 TEST(GlComputeFactory, AutoMeasuresBothGlSorters) {
   SorterOptions options;

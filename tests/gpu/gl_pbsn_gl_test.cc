@@ -10,6 +10,7 @@ namespace tidemark::sort {
 namespace {
 
 using testing::Distributions;
+using testing::ExpectMadeByName;
 using testing::ExpectSortsLikeStdSort;
 using testing::LongLadder;
 using testing::MakeKeys;

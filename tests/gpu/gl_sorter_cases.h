@@ -1,4 +1,4 @@
-// What every sorter on textures must do when GL fails it: for *_gl_test.cc.
+// What every GL sorter must do, when GL fails it, too: for *_gl_test.cc.
 #ifndef TIDEMARK_TESTS_GPU_GL_SORTER_CASES_H_
 #define TIDEMARK_TESTS_GPU_GL_SORTER_CASES_H_
 
@@ -18,6 +18,60 @@
 #include "tests/gpu/sort_cases.h"
 
 namespace tidemark::sort::testing {
+
+/// Lengths 0 to 300, then both sides of every power of two up to `last`.
+inline std::vector<std::size_t> LongLadder(std::size_t last) {
+  std::vector<std::size_t> lengths;
+  for (std::size_t n = 0; n <= 300; ++n) lengths.push_back(n);
+  for (std::size_t power = 512; power <= last; power *= 2) {
+    lengths.insert(lengths.end(), {power - 1, power, power + 1});
+  }
+  return lengths;
+}
+
+/// A sorter whose driver hangs at `step` gives up, and leaves the keys as they were for ever.
+template <class Sorter, class Options>
+void ExpectKeepsTheKeysWhenTheDriverHangs(Options options, const std::string& step,
+                                          const std::string& name) {
+  std::promise<void> driver_comes_back;
+  std::shared_future<void> back = driver_comes_back.get_future().share();
+  options.observer = [back, step](std::string_view now) {
+    if (now == step) back.wait();
+  };
+  options.time_limit = std::chrono::milliseconds(50);
+  auto hanging = std::make_unique<Sorter>(options);
+  std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("low bits only", 500, 1);
+  const std::vector<std::uint32_t> before = keys;
+  std::vector<std::span<std::uint32_t>> channels = {keys};
+  try {
+    hanging->Sort(Channels<std::uint32_t>(channels));
+    FAIL() << "no exception";
+  } catch (const SorterError& error) {
+    EXPECT_EQ(error.what(), name + ": the GL driver did not answer within 50 ms (the GPU hangs)");
+  }
+  EXPECT_TRUE(keys == before);
+  EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
+  driver_comes_back.set_value();
+  hanging.reset();  // waits for the thread, now that it goes on
+  EXPECT_TRUE(keys == before) << "the late result was written";
+}
+
+/// By the factory, on a software context where there is no other.
+inline void ExpectMadeByName(const std::string& name) {
+  SorterOptions options;
+  options.name = name;
+  options.measure_budget_ms = 20;
+  const SorterSelection selection = MakeSorter(options);
+  EXPECT_EQ(selection.sorter->name(), name) << selection.report.reason;
+  EXPECT_EQ(selection.report.active, name);
+  EXPECT_EQ(selection.report.why, "asked_for");
+  EXPECT_TRUE(selection.report.gl.available);
+  ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
+                                        {MakeKeys<std::uint32_t>("random", 1500, 1)}, "by name");
+  ExpectSortsLikeStdSort<std::uint64_t>(*selection.sorter,
+                                        {MakeKeys<std::uint64_t>("random", 1500, 1)}, "by name");
+  EXPECT_EQ(selection.sorter->failures(), 0);
+}
 
 /// One sorter for the tests that do not break it: a context takes up to 140 ms to open.
 template <class Sorter, class Options>
@@ -46,8 +100,33 @@ class GlSorterTest : public ::testing::Test {
   }
   static Sorter& sorter() { return *sorter_; }
 
+  /// Of a sorter that carries all keys of both widths.
+  static void ExpectSortsTheLadder() {
+    for (const std::size_t n : LongLadder(1 << 13)) ExpectSortsBothWidths("random", n, n);
+  }
+  static void ExpectSortsEveryDistribution() {
+    for (const std::string& distribution : Distributions()) {
+      for (const std::size_t n : {15, 64, 1000, 1024}) ExpectSortsBothWidths(distribution, n, 5);
+    }
+  }
+  static void ExpectSortsOneToFourChannelsOfDifferentLengthsAndKinds() {
+    std::vector<std::vector<std::uint32_t>> narrow;
+    std::vector<std::vector<std::uint64_t>> wide;
+    const std::vector<std::size_t> lengths = {700, 0, 1, 2048};
+    const std::vector<std::string> kinds = {"all max", "random", "random", "reversed"};
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      narrow.push_back(MakeKeys<std::uint32_t>(kinds[c], lengths[c], c));
+      wide.push_back(MakeKeys<std::uint64_t>(kinds[c], lengths[c], c));
+      ExpectSortsLikeStdSort(sorter(), narrow, "channels of different lengths");
+      ExpectSortsLikeStdSort(sorter(), wide, "channels of different lengths");
+    }
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {}, "no channel");
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter(), {{}, {7}, {}, {}}, "nothing to sort");
+  }
+
   /// Runs one Sort whose GL is disturbed at `step`; it must throw, leave the keys as they were, and
   /// the sorter must refuse to go on.
+  template <class Key = std::uint32_t>
   static void ExpectFailsAt(const std::string& step, const std::function<void()>& disturb,
                             const std::string& message_part) {
     Options options = Software();
@@ -55,14 +134,15 @@ class GlSorterTest : public ::testing::Test {
       if (now == step) disturb();
     };
     Sorter broken(options);
-    std::vector<std::vector<std::uint32_t>> windows = {
-        MakeKeys<std::uint32_t>("low bits only", 777, 1),
-        MakeKeys<std::uint32_t>("low bits only", 10, 2)};
-    const std::vector<std::vector<std::uint32_t>> before = windows;
-    std::vector<std::span<std::uint32_t>> channels(windows.begin(), windows.end());
+    // Of 32 bits such as every sorter carries in one request.
+    const char* const kind = sizeof(Key) == 4 ? "low bits only" : "random";
+    std::vector<std::vector<Key>> windows = {MakeKeys<Key>(kind, 777, 1),
+                                             MakeKeys<Key>(kind, 10, 2)};
+    const std::vector<std::vector<Key>> before = windows;
+    std::vector<std::span<Key>> channels(windows.begin(), windows.end());
     for (int request = 0; request < 2; ++request) {
       try {
-        broken.Sort(Channels<std::uint32_t>(channels));
+        broken.Sort(Channels<Key>(channels));
         FAIL() << "no exception at " << step;
       } catch (const SorterError& error) {
         const std::string expected =
@@ -75,56 +155,21 @@ class GlSorterTest : public ::testing::Test {
   }
 
   /// At every call site, and when what comes back is something else.
+  template <class Key = std::uint32_t>
   static void ExpectKeepsTheKeysWhateverFails(const std::string& drawing) {
     const auto raise_gl_error = [] { glBindTexture(GL_ARRAY_BUFFER, 0); };
-    ExpectFailsAt("upload", raise_gl_error, "uploading windows to the GPU failed: GL_INVALID_ENUM");
-    ExpectFailsAt("draw", raise_gl_error, drawing + " failed: GL_INVALID_ENUM");
-    ExpectFailsAt("read back", raise_gl_error, "reading sorted windows back from the GPU failed: ");
+    ExpectFailsAt<Key>("upload", raise_gl_error,
+                       "uploading windows to the GPU failed: GL_INVALID_ENUM");
+    ExpectFailsAt<Key>("draw", raise_gl_error, drawing + " failed: GL_INVALID_ENUM");
+    ExpectFailsAt<Key>("read back", raise_gl_error,
+                       "reading sorted windows back from the GPU failed: ");
     // What a context that was lost without notice looks like: nothing is drawn.
-    ExpectFailsAt(
+    ExpectFailsAt<Key>(
         "draw", [] { glEnable(GL_RASTERIZER_DISCARD); }, "checking the sorted windows");
   }
 
   static void ExpectKeepsTheKeysWhenTheDriverHangs(const std::string& name) {
-    std::promise<void> driver_comes_back;
-    std::shared_future<void> back = driver_comes_back.get_future().share();
-    Options options = Software();
-    options.observer = [back](std::string_view step) {
-      if (step == "draw") back.wait();
-    };
-    options.time_limit = std::chrono::milliseconds(20);
-    auto hanging = std::make_unique<Sorter>(options);
-    std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("low bits only", 500, 1);
-    const std::vector<std::uint32_t> before = keys;
-    std::vector<std::span<std::uint32_t>> channels = {keys};
-    try {
-      hanging->Sort(Channels<std::uint32_t>(channels));
-      FAIL() << "no exception";
-    } catch (const SorterError& error) {
-      EXPECT_EQ(error.what(), name + ": the GL driver did not answer within 20 ms (the GPU hangs)");
-    }
-    EXPECT_TRUE(keys == before);
-    EXPECT_THROW(hanging->Sort(Channels<std::uint32_t>(channels)), SorterError);
-    driver_comes_back.set_value();
-    hanging.reset();  // waits for the thread, now that it goes on
-    EXPECT_TRUE(keys == before) << "the late result was written";
-  }
-
-  /// By the factory, on a software context where there is no other.
-  static void ExpectMadeByName(const std::string& name) {
-    SorterOptions options;
-    options.name = name;
-    options.measure_budget_ms = 20;
-    const SorterSelection selection = MakeSorter(options);
-    EXPECT_EQ(selection.sorter->name(), name) << selection.report.reason;
-    EXPECT_EQ(selection.report.active, name);
-    EXPECT_EQ(selection.report.why, "asked_for");
-    EXPECT_TRUE(selection.report.gl.available);
-    ExpectSortsLikeStdSort<std::uint32_t>(*selection.sorter,
-                                          {MakeKeys<std::uint32_t>("random", 1500, 1)}, "by name");
-    ExpectSortsLikeStdSort<std::uint64_t>(*selection.sorter,
-                                          {MakeKeys<std::uint64_t>("random", 1500, 1)}, "by name");
-    EXPECT_EQ(selection.sorter->failures(), 0);
+    testing::ExpectKeepsTheKeysWhenTheDriverHangs<Sorter>(Software(), "draw", name);
   }
 
   /// One to four windows of random lengths and distributions; `carried` makes of 64-bit keys such
@@ -152,19 +197,23 @@ class GlSorterTest : public ::testing::Test {
     }
   }
 
-  static void ExpectSortsForManyThreadsAtOnce() {
+  /// `sort(thread, keys)`: a request of so many keys.
+  template <class SortSome>
+  static void ExpectSortsForManyThreadsAtOnce(std::size_t thread_count, SortSome sort) {
     std::vector<std::thread> threads;
-    for (std::size_t t = 0; t < 4; ++t) {
-      threads.emplace_back([t] {
-        for (std::size_t round = 0; round < 4; ++round) {
-          const std::size_t n = 50 + 200 * round + 13 * t;
-          ExpectSortsLikeStdSort<std::uint32_t>(sorter(),
-                                                {MakeKeys<std::uint32_t>("low bits only", n, t)},
-                                                "thread " + std::to_string(t));
-        }
+    for (std::size_t t = 0; t < thread_count; ++t) {
+      threads.emplace_back([t, sort] {
+        for (std::size_t round = 0; round < 5; ++round) sort(t, 50 + 200 * round + 13 * t);
       });
     }
     for (std::thread& thread : threads) thread.join();
+  }
+
+  static void ExpectSortsForManyThreadsAtOnce() {
+    ExpectSortsForManyThreadsAtOnce(4, [](std::size_t t, std::size_t n) {
+      ExpectSortsLikeStdSort<std::uint32_t>(
+          sorter(), {MakeKeys<std::uint32_t>("low bits only", n, t)}, "a thread of several");
+    });
   }
 
   static void ExpectRefusesAWindowBeyondTheDevicesLimitAndGoesOn() {
@@ -177,19 +226,17 @@ class GlSorterTest : public ::testing::Test {
   }
 
  private:
+  static void ExpectSortsBothWidths(const std::string& distribution, std::size_t n,
+                                    std::uint64_t seed) {
+    ExpectSortsLikeStdSort<std::uint32_t>(
+        sorter(), {MakeKeys<std::uint32_t>(distribution, n, seed)}, distribution);
+    ExpectSortsLikeStdSort<std::uint64_t>(
+        sorter(), {MakeKeys<std::uint64_t>(distribution, n, seed)}, distribution);
+  }
+
   static inline std::unique_ptr<Sorter> sorter_;
   static inline std::string why_not_;
 };
-
-/// Lengths 0 to 300, then both sides of every power of two up to `last`.
-inline std::vector<std::size_t> LongLadder(std::size_t last) {
-  std::vector<std::size_t> lengths;
-  for (std::size_t n = 0; n <= 300; ++n) lengths.push_back(n);
-  for (std::size_t power = 512; power <= last; power *= 2) {
-    lengths.insert(lengths.end(), {power - 1, power, power + 1});
-  }
-  return lengths;
-}
 
 }  // namespace tidemark::sort::testing
 

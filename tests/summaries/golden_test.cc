@@ -8,9 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <span>
@@ -30,12 +28,16 @@
 #include "tests/summaries/hierarchy_reference.h"
 #include "tests/summaries/reference.h"
 #include "tests/summaries/weighted_keys.h"
+#include "tests/support/golden_files.h"
 
 namespace tidemark {
 namespace {
 
 using testing::WeightedKeys;
 namespace fs = std::filesystem;
+using testing::Contents;
+using testing::WriteIfAbsent;
+using testing::WritesGolden;
 
 using Files = std::map<std::string, std::string>;  ///< name without suffix to bytes
 
@@ -236,20 +238,10 @@ std::string ReadAny(const std::string& name, const std::string& bytes) {
 
 fs::path Folder() { return fs::path(TIDEMARK_GOLDEN_DIR); }
 
-std::string Contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void WriteIfAbsent(const fs::path& path, const std::string& contents) {
-  if (fs::exists(path)) return;
-  std::ofstream(path, std::ios::binary) << contents;
-}
-
 TEST(Golden, EveryVersionThatIsWrittenIsKept) {
   for (const auto& [name, bytes] : MakeCurrent()) {
     const fs::path path = Folder() / (name + ".bin");
-    if (std::getenv("TIDEMARK_GOLDEN_WRITE") != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+    if (WritesGolden()) {
       WriteIfAbsent(path, bytes);
       WriteIfAbsent(Folder() / (name + ".answers"), ReadAny(name, bytes));
     }

@@ -10,9 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -27,11 +25,15 @@
 #include "summaries/sliding_quantiles.h"
 #include "summaries/sliding_record.h"
 #include "tests/summaries/hierarchy_reference.h"
+#include "tests/support/golden_files.h"
 
 namespace tidemark {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Contents;
+using testing::WriteIfAbsent;
+using testing::WritesGolden;
 
 using Files = std::map<std::string, std::string>;  ///< name or suffix to bytes
 
@@ -176,16 +178,6 @@ const char* KeyName() {
   return sizeof(Key) == 4 ? "u32" : sizeof(Key) == 8 ? "u64" : "u128";
 }
 
-std::string Contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void WriteIfAbsent(const fs::path& path, const std::string& contents) {
-  if (fs::exists(path)) return;
-  std::ofstream(path, std::ios::binary) << contents;
-}
-
 /// What is read out of the files of a stream; and that they come back from being written again, and
 /// go on.
 template <class Key, template <class> class Summaries>
@@ -209,8 +201,7 @@ std::string Read(const fs::path& answers) {
 /// The streams of one key width, as they are written today.
 template <class Key, template <class> class Summaries>
 void Keep(const fs::path& folder) {
-  const bool write =
-      std::getenv("TIDEMARK_GOLDEN_WRITE") != nullptr;  // NOLINT(concurrency-mt-unsafe)
+  const bool write = WritesGolden();
   const struct {
     const char* name;
     std::uint64_t max_values;

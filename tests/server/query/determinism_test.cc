@@ -378,7 +378,12 @@ class DeterminismGl : public Determinism {
 TEST_P(DeterminismGl, GlBitonic) { ExpectSameBytes(*gl_.sorter, "gl-bitonic"); }
 
 TEST_P(DeterminismGl, GlCompute) {
-  if (!compute_.sorter) GTEST_SKIP() << compute_.report.error;
+  if (!compute_.sorter) {
+    // An old OpenGL is no fault of ours; whatever else keeps it from running is one.
+    ASSERT_NE(compute_.report.error.find("compute shaders need 4.3"), std::string::npos)
+        << compute_.report.error;
+    GTEST_SKIP() << compute_.report.error;
+  }
   ExpectSameBytes(*compute_.sorter, "gl-compute");
 }
 

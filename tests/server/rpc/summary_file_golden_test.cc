@@ -11,9 +11,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <sstream>
@@ -24,12 +22,16 @@
 #include "server/rpc/summary_file.h"
 #include "summaries/crc32c.h"
 #include "summaries/key_codec.h"
+#include "tests/support/golden_files.h"
 #include "tests/support/pipeline_fixture.h"
 
 namespace tidemark::server {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Contents;
+using testing::WriteIfAbsent;
+using testing::WritesGolden;
 
 constexpr std::size_t kValues = 3000;
 
@@ -264,19 +266,8 @@ std::string Read(const std::string& bytes, const std::string& stream_name) {
 
 fs::path Folder() { return fs::path(TIDEMARK_GOLDEN_DIR); }
 
-std::string Contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void WriteIfAbsent(const fs::path& path, const std::string& contents) {
-  if (fs::exists(path)) return;
-  std::ofstream(path, std::ios::binary) << contents;
-}
-
 TEST(SummaryFileGolden, EveryKindOfStreamIsKept) {
-  const bool write =
-      std::getenv("TIDEMARK_GOLDEN_WRITE") != nullptr;  // NOLINT(concurrency-mt-unsafe)
+  const bool write = WritesGolden();
   TestPipeline test(SmallWindows());
   const QueryEngine engine(test.pipeline);
   for (const Case& c : Cases()) {

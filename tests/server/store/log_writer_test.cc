@@ -12,8 +12,8 @@
 
 #include "server/store/log_thread.h"
 #include "tests/server/store/store_cases.h"
-#include "tests/server/store/temporary_folder.h"
 #include "tests/summaries/cases.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tidemark::store {
 namespace {
@@ -144,7 +144,7 @@ TEST(LogWriterTest, ClosedLogsTakeNothing) {
 
 // Many threads, real files: each thread's records are in its own order, all are there once.
 TEST(LogThreadTest, ManyThreadsOnTheMachinesDisk) {
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   constexpr std::uint64_t kThreads = 4;
   const auto each = static_cast<std::uint64_t>(Cases(500, 20'000));
   std::atomic<std::uint64_t> durable{0};

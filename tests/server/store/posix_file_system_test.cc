@@ -14,7 +14,7 @@
 
 #include "server/store/file_system.h"
 #include "server/store/write_all.h"
-#include "tests/server/store/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tidemark::store {
 namespace {
@@ -46,7 +46,7 @@ TEST(WriteAllTest, Errors) {
 
 TEST(PosixFileSystemTest, WhatIsWrittenIsRead) {
   FileSystem& files = PosixFileSystem();
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/a";
   {
     const auto file = files.Create(path);
@@ -78,7 +78,7 @@ TEST(PosixFileSystemTest, WhatIsWrittenIsRead) {
 // Pieces of all sizes around the blocks in which a file is written, synced now and then.
 TEST(PosixFileSystemTest, PiecesOfAllSizes) {
   FileSystem& files = PosixFileSystem();
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/a";
   const auto file = files.Create(path);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -105,7 +105,7 @@ void ExpectError(const absl::Status& status, absl::StatusCode code, const std::s
 
 TEST(PosixFileSystemTest, ErrorsNameOperationFileAndErrno) {
   FileSystem& files = PosixFileSystem();
-  const TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const std::string none = folder.path() + "/none";
   const std::string there = folder.path() + "/there";
   std::ofstream(there) << "x";
