@@ -64,11 +64,12 @@ void Buffer::Read(std::byte* to, std::size_t count, std::size_t offset) const {
                      static_cast<GLsizeiptr>(count), to);
 }
 
-void Buffer::CopyTo(Buffer& to, std::size_t count) const {
+void Buffer::CopyTo(Buffer& to, std::size_t count, std::size_t offset,
+                    std::size_t to_offset) const {
   glBindBuffer(GL_COPY_READ_BUFFER, id_);
   glBindBuffer(GL_COPY_WRITE_BUFFER, to.id_);
-  glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, 0, 0,
-                      static_cast<GLsizeiptr>(count));
+  glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, static_cast<GLintptr>(offset),
+                      static_cast<GLintptr>(to_offset), static_cast<GLsizeiptr>(count));
 }
 
 void Buffer::BindStorage(unsigned binding, std::size_t offset, std::size_t count) const {

@@ -43,8 +43,9 @@ class Buffer {
   /// first byte in the buffer.
   void Write(const std::byte* from, std::size_t count, std::size_t offset = 0);
   void Read(std::byte* to, std::size_t count, std::size_t offset = 0) const;
-  /// Tells GL to copy the first bytes of this buffer to the start of another.
-  void CopyTo(Buffer& to, std::size_t count) const;
+  /// Tells GL to copy bytes of this buffer, from `offset` on, to another, to `to_offset` on.
+  void CopyTo(Buffer& to, std::size_t count, std::size_t offset = 0,
+              std::size_t to_offset = 0) const;
   /// Binds a part to shaders' storage blocks of this binding; `offset` is a multiple of 256, which
   /// suits every device.
   void BindStorage(unsigned binding, std::size_t offset, std::size_t count) const;

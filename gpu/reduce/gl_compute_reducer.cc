@@ -54,6 +54,10 @@ std::uint32_t Longest(const std::array<std::uint32_t, kReducedChannels>& counts)
   return *std::max_element(counts.begin(), counts.end());
 }
 
+void BindKeys(const SortedBuffer& windows) {
+  windows.keys->BindStorage(0, 0, windows.bytes != 0 ? windows.bytes : windows.keys->bytes());
+}
+
 template <class Element>
 std::vector<Element> Read(const gl::Buffer& from, std::size_t first, std::size_t count) {
   std::vector<Element> elements(count);
@@ -88,27 +92,24 @@ void GlComputeReducer::Provide(gl::Buffer& buffer, std::size_t bytes) const {
   if (buffer.bytes() < bytes) buffer = gl::Buffer(bytes, gl::Buffer::Use::kDevice);
 }
 
-// `room`: elements of each channel that may be found.
 template <class Key>
-const GlComputeReducer::Programs& GlComputeReducer::Bind(const SortedBuffer& windows,
-                                                         std::size_t room) {
-  const std::size_t elements = std::max<std::size_t>(1, room) * kReducedChannels;
-  Provide(found_keys_, elements * sizeof(Key));
-  windows.keys->BindStorage(0, 0, windows.keys->bytes());
-  found_keys_.BindStorage(2, 0, found_keys_.bytes());
+const GlComputeReducer::Programs& GlComputeReducer::ProgramsFor() const {
   return programs_[sizeof(Key) / kWordBytes - 1];
 }
 
 template <class Key>
-std::array<std::vector<KeyRun<Key>>, kReducedChannels> GlComputeReducer::Runs(
-    const SortedBuffer& windows) {
-  const std::uint32_t room = Longest(windows.lengths);
-  const std::uint32_t blocks = std::max(1U, Blocks(room));
-  const Programs& programs = Bind<Key>(windows, room);
-  Provide(found_ends_, std::size_t{std::max(1U, room)} * kReducedChannels * kWordBytes);
-  Provide(counts_, (kReducedChannels + std::size_t{blocks} * kReducedChannels) * kWordBytes);
-  counts_.BindStorage(1, 0, counts_.bytes());
-  found_ends_.BindStorage(3, 0, found_ends_.bytes());
+void GlComputeReducer::WriteRuns(const SortedBuffer& windows, FoundRuns& found) const {
+  const std::uint32_t room = std::max(1U, Longest(windows.lengths));
+  const std::uint32_t blocks = Blocks(room);
+  const Programs& programs = ProgramsFor<Key>();
+  found.room = room;
+  Provide(found.counts, (kReducedChannels + std::size_t{blocks} * kReducedChannels) * kWordBytes);
+  Provide(found.keys, FoundBytes<Key>(room));
+  Provide(found.ends, FoundBytes<std::uint32_t>(room));
+  BindKeys(windows);
+  found.counts.BindStorage(1, 0, found.counts.bytes());
+  found.keys.BindStorage(2, 0, found.keys.bytes());
+  found.ends.BindStorage(3, 0, found.ends.bytes());
   const auto key_at = KeyIndices<Key>(windows);
 
   programs.count.Use();
@@ -132,16 +133,50 @@ std::array<std::vector<KeyRun<Key>>, kReducedChannels> GlComputeReducer::Runs(
   glDispatchCompute(blocks, kReducedChannels, 1);
   gl::OrderStorageBeforeCopies();
   gl::CheckGl("reducing windows");
+}
 
-  const auto totals = Read<std::uint32_t>(counts_, 0, kReducedChannels);
+template <class Key>
+void GlComputeReducer::WriteSamples(const SortedBuffer& windows,
+                                    const std::array<SamplePlaces, kReducedChannels>& places,
+                                    FoundSamples& found) const {
+  std::array<std::uint32_t, kReducedChannels> counts{}, firsts{}, strides{};
+  for (std::size_t c = 0; c < kReducedChannels; ++c) {
+    assert(places[c].stride > 0);
+    counts[c] = places[c].Count(windows.lengths[c]);
+    firsts[c] = places[c].first;
+    strides[c] = places[c].stride;
+  }
+  const std::uint32_t room = std::max(1U, Longest(counts));
+  found.room = room;
+  Provide(found.keys, FoundBytes<Key>(room));
+  BindKeys(windows);
+  found.keys.BindStorage(2, 0, found.keys.bytes());
+  const gl::Program& program = ProgramsFor<Key>().samples;
+  program.Use();
+  Set(program, "key_at", KeyIndices<Key>(windows));
+  Set(program, "lengths", windows.lengths);
+  Set(program, "room", room);
+  Set(program, "first", firsts);
+  Set(program, "stride", strides);
+  gl::OrderStorage();
+  glDispatchCompute((room + kInvocations - 1) / kInvocations, kReducedChannels, 1);
+  gl::OrderStorageBeforeCopies();
+  gl::CheckGl("taking samples");
+}
+
+template <class Key>
+std::array<std::vector<KeyRun<Key>>, kReducedChannels> GlComputeReducer::Runs(
+    const SortedBuffer& windows) {
+  WriteRuns<Key>(windows, runs_);
+  const auto totals = Read<std::uint32_t>(runs_.counts, 0, kReducedChannels);
   std::array<std::vector<KeyRun<Key>>, kReducedChannels> runs;
   for (std::size_t c = 0; c < kReducedChannels; ++c) {
     if (totals[c] > windows.lengths[c]) {
       throw gl::GlError("reducing windows failed: " + std::to_string(totals[c]) + " runs of " +
                         std::to_string(windows.lengths[c]) + " keys (a driver error)");
     }
-    const auto keys = Read<Key>(found_keys_, c * room, totals[c]);
-    const auto ends = Read<std::uint32_t>(found_ends_, c * room, totals[c]);
+    const auto keys = Read<Key>(runs_.keys, c * runs_.room, totals[c]);
+    const auto ends = Read<std::uint32_t>(runs_.ends, c * runs_.room, totals[c]);
     runs[c].resize(totals[c]);
     for (std::size_t i = 0; i < totals[c]; ++i) runs[c][i] = {keys[i], ends[i]};
   }
@@ -153,30 +188,24 @@ std::array<std::vector<KeyRun<Key>>, kReducedChannels> GlComputeReducer::Runs(
 template <class Key>
 std::array<std::vector<Key>, kReducedChannels> GlComputeReducer::Samples(
     const SortedBuffer& windows, const SamplePlaces& places) {
-  assert(places.stride > 0);
-  std::array<std::uint32_t, kReducedChannels> counts{};
-  for (std::size_t c = 0; c < kReducedChannels; ++c) counts[c] = places.Count(windows.lengths[c]);
-  const std::uint32_t room = Longest(counts);
-  const Programs& programs = Bind<Key>(windows, room);
-  programs.samples.Use();
-  Set(programs.samples, "key_at", KeyIndices<Key>(windows));
-  Set(programs.samples, "lengths", windows.lengths);
-  Set(programs.samples, "room", room);
-  Set(programs.samples, "first", places.first);
-  Set(programs.samples, "stride", places.stride);
-  gl::OrderStorage();
-  glDispatchCompute((room + kInvocations - 1) / kInvocations, kReducedChannels, 1);
-  gl::OrderStorageBeforeCopies();
-  gl::CheckGl("taking samples");
+  std::array<SamplePlaces, kReducedChannels> all;
+  all.fill(places);
+  WriteSamples<Key>(windows, all, samples_);
   std::array<std::vector<Key>, kReducedChannels> samples;
   for (std::size_t c = 0; c < kReducedChannels; ++c) {
-    samples[c] = Read<Key>(found_keys_, c * room, counts[c]);
+    samples[c] = Read<Key>(samples_.keys, c * samples_.room, places.Count(windows.lengths[c]));
   }
   gl::CheckGl("reading samples back from the GPU");
   gl::CheckNotReset("reading samples back from the GPU");
   return samples;
 }
 
+template void GlComputeReducer::WriteRuns<std::uint32_t>(const SortedBuffer&, FoundRuns&) const;
+template void GlComputeReducer::WriteRuns<std::uint64_t>(const SortedBuffer&, FoundRuns&) const;
+template void GlComputeReducer::WriteSamples<std::uint32_t>(
+    const SortedBuffer&, const std::array<SamplePlaces, kReducedChannels>&, FoundSamples&) const;
+template void GlComputeReducer::WriteSamples<std::uint64_t>(
+    const SortedBuffer&, const std::array<SamplePlaces, kReducedChannels>&, FoundSamples&) const;
 template std::array<std::vector<KeyRun<std::uint32_t>>, kReducedChannels> GlComputeReducer::Runs(
     const SortedBuffer&);
 template std::array<std::vector<KeyRun<std::uint64_t>>, kReducedChannels> GlComputeReducer::Runs(

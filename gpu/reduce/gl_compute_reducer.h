@@ -28,6 +28,21 @@ struct SortedBuffer {
   std::array<std::uint32_t, kReducedChannels> lengths{};
   /// Bytes from the buffer's start; multiples of a key's size.
   std::array<std::size_t, kReducedChannels> key_at{};
+  /// Where the last window ends: what is bound. 0: the buffer's end.
+  std::size_t bytes = 0;
+};
+
+/// What was found, on the device: element i of channel c at c * room + i. The buffers grow as they
+/// must and are kept for the next time.
+struct FoundRuns {
+  gl::Buffer counts;  ///< begins with how many runs each channel has: four words
+  gl::Buffer keys;
+  gl::Buffer ends;  ///< words
+  std::size_t room = 0;
+};
+struct FoundSamples {
+  gl::Buffer keys;
+  std::size_t room = 0;
 };
 
 /// Thread: the one on which the context is current. Errors: throws gl::GlError: no compute shaders,
@@ -38,10 +53,26 @@ class GlComputeReducer {
  public:
   GlComputeReducer();
 
-  /// The run-length encoding of each channel.
+  /// Tells GL to write the runs, or the keys at `places`, of each channel to buffers of the
+  /// caller's, and makes them visible to copies. A channel of which nothing is wanted has length 0.
+  /// For a caller that has several such requests under way.
+  template <class Key>
+  void WriteRuns(const SortedBuffer& windows, FoundRuns& found) const;
+  template <class Key>
+  void WriteSamples(const SortedBuffer& windows,
+                    const std::array<SamplePlaces, kReducedChannels>& places,
+                    FoundSamples& found) const;
+  /// The most bytes that FoundRuns has in one buffer for windows so long, which a binding must
+  /// hold.
+  template <class Key>
+  static constexpr std::size_t FoundBytes(std::size_t longest) {
+    return longest * kReducedChannels * sizeof(Key);
+  }
+
+  /// The run-length encoding of each channel, read back.
   template <class Key>
   std::array<std::vector<KeyRun<Key>>, kReducedChannels> Runs(const SortedBuffer& windows);
-  /// The keys at `places` of each channel.
+  /// The keys at `places` of each channel, read back.
   template <class Key>
   std::array<std::vector<Key>, kReducedChannels> Samples(const SortedBuffer& windows,
                                                          const SamplePlaces& places);
@@ -52,14 +83,23 @@ class GlComputeReducer {
   };
 
   template <class Key>
-  const Programs& Bind(const SortedBuffer& windows, std::size_t room);
+  const Programs& ProgramsFor() const;
   void Provide(gl::Buffer& buffer, std::size_t bytes) const;
 
   std::size_t binding_bytes_max_;
   Programs programs_[2];  // for keys of one word and of two
-  gl::Buffer counts_, found_keys_, found_ends_;
+  FoundRuns runs_;
+  FoundSamples samples_;
 };
 
+extern template void GlComputeReducer::WriteRuns<std::uint32_t>(const SortedBuffer&,
+                                                                FoundRuns&) const;
+extern template void GlComputeReducer::WriteRuns<std::uint64_t>(const SortedBuffer&,
+                                                                FoundRuns&) const;
+extern template void GlComputeReducer::WriteSamples<std::uint32_t>(
+    const SortedBuffer&, const std::array<SamplePlaces, kReducedChannels>&, FoundSamples&) const;
+extern template void GlComputeReducer::WriteSamples<std::uint64_t>(
+    const SortedBuffer&, const std::array<SamplePlaces, kReducedChannels>&, FoundSamples&) const;
 extern template std::array<std::vector<KeyRun<std::uint32_t>>, kReducedChannels>
 GlComputeReducer::Runs(const SortedBuffer&);
 extern template std::array<std::vector<KeyRun<std::uint64_t>>, kReducedChannels>

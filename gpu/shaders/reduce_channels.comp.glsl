@@ -26,8 +26,8 @@ uniform uvec4 key_at;   // where each channel begins: an index of `keys`
 uniform uvec4 lengths;  // its keys
 uniform uint blocks;    // of the longest channel
 uniform uint room;      // elements of a channel in `found_keys` and `found_ends`
-uniform uint first;     // of samples
-uniform uint stride;
+uniform uvec4 first;    // of samples
+uniform uvec4 stride;
 
 shared uint sums[INVOCATIONS];
 
@@ -117,7 +117,9 @@ void main() {
 void main() {
   uint i = gl_GlobalInvocationID.x;
   uint channel = gl_WorkGroupID.y;
-  uint index = first + i * stride;
+  // May wrap around behind a channel's last sample, where `room` is for more of another channel:
+  // what is then written lies behind the channel's own samples.
+  uint index = first[channel] + i * stride[channel];
   if (i < room && index < lengths[channel]) {
     found_keys[channel * room + i] = keys[key_at[channel] + index];
   }

@@ -229,6 +229,35 @@ TYPED_TEST(GlReduceTest, SamplesAtAnyStride) {
   }
 }
 
+// Each channel at places of its own, some with nothing wanted, in the caller's buffers.
+TYPED_TEST(GlReduceTest, SamplesOfEachChannelAtItsPlaces) {
+  std::mt19937_64 random(5);
+  FoundSamples found;
+  for (int round = 0; round < 40; ++round) {
+    std::array<std::vector<TypeParam>, kReducedChannels> keys;
+    for (auto& channel : keys) channel = Draw<TypeParam>(random() % 4096, 1'000'000, random);
+    Windows<TypeParam> windows(6, 6, std::move(keys));
+    std::array<SamplePlaces, kReducedChannels> places;
+    for (std::size_t c = 0; c < kReducedChannels; ++c) {
+      const auto stride = static_cast<std::uint32_t>(1 + random() % (random() % 2 ? 5 : 5000));
+      places[c] = {random() % 2 ? stride - 1 : 0, stride};
+      if (random() % 4 == 0) windows.packed.lengths[c] = 0;
+    }
+    places[0].stride = ~std::uint32_t{0};
+    this->compute().template WriteSamples<TypeParam>(windows.packed, places, found);
+    for (std::size_t c = 0; c < kReducedChannels; ++c) {
+      const auto wanted = std::span<const TypeParam>(windows.keys[c]);
+      std::vector<TypeParam> read(places[c].Count(windows.packed.lengths[c]));
+      if (!read.empty()) {
+        found.keys.Read(reinterpret_cast<std::byte*>(read.data()), read.size() * sizeof(TypeParam),
+                        c * found.room * sizeof(TypeParam));
+      }
+      ASSERT_EQ(read, SamplesOf<TypeParam>(wanted.first(windows.packed.lengths[c]), places[c]))
+          << "round " << round << ", channel " << c;
+    }
+  }
+}
+
 TYPED_TEST(GlReduceTest, AFailingCallIsAnErrorThatNamesTheStep) {
   const Windows<TypeParam> windows(3, 3, {std::vector<TypeParam>{1, 1, 2}});
   glBindTexture(GL_ARRAY_BUFFER, 0);  // GL_INVALID_ENUM
