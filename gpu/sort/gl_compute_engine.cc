@@ -19,6 +19,7 @@ static_assert(std::endian::native == std::endian::little,
 // The largest value that GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT may have.
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kPayloadBytes = 4;
+constexpr std::size_t kEndBytes = 4;  // of a run
 
 constexpr std::size_t Aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -60,6 +61,10 @@ ComputeRequest LayOut(ElementKind kind, const std::array<std::uint32_t, kChannel
     request.bytes = Aligned(PayloadEnd(request, c));
   }
   return request;
+}
+
+bool ReduceRequest::any_runs() const {
+  return std::any_of(needs.begin(), needs.end(), [](const WindowNeeds& of) { return of.runs; });
 }
 
 GlComputeEngine::GlComputeEngine(const ComputeOverrides& overrides,
@@ -138,9 +143,7 @@ void GlComputeEngine::Reserve(std::size_t index, std::size_t bytes) {
   slot.capacity = bytes;
 }
 
-void GlComputeEngine::Submit(std::size_t index, const ComputeRequest& request) {
-  Slot& slot = slots_[index];
-  slot.bytes = request.bytes;
+void GlComputeEngine::SortOnDevice(Slot& slot, const ComputeRequest& request) {
   Observe("upload");
   if (compute_.buffer_storage) {
     slot.upload.CopyTo(slot.device, request.bytes);
@@ -152,22 +155,128 @@ void GlComputeEngine::Submit(std::size_t index, const ComputeRequest& request) {
   Observe("sort");
   RunPasses(ProgramFor(request.kind), slot, request);
   gl::CheckGl("running the passes of the network");
+}
 
-  Observe("read back");
-  gl::OrderStorageBeforeCopies();
+// Without buffer storage GL reads when Done says that there is something: reading waits.
+void GlComputeEngine::TellReads(Slot& slot) {
   if (compute_.buffer_storage) {
-    slot.device.CopyTo(slot.read_back, request.bytes);
+    for (const Read& read : slot.reads) {
+      read.from->CopyTo(slot.read_back, read.bytes, read.at, read.to);
+    }
     gl::CompleteReadBack();
   }
   slot.fence = gl::Fence::Insert();
+}
+
+void GlComputeEngine::Submit(std::size_t index, const ComputeRequest& request) {
+  Slot& slot = slots_[index];
+  SortOnDevice(slot, request);
+  Observe("read back");
+  gl::OrderStorageBeforeCopies();
+  slot.reads = {{&slot.device, request.bytes, 0, 0}};
+  TellReads(slot);
   gl::CheckGl("reading sorted windows back from the GPU");
+}
+
+bool GlComputeEngine::TakesReduced(const ComputeRequest& windows) const {
+  const std::size_t longest = *std::max_element(windows.lengths.begin(), windows.lengths.end());
+  return windows.bytes <= compute_.storage_block_bytes &&
+         longest * kChannels * windows.kind.KeyBytes() <= compute_.storage_block_bytes;
+}
+
+template <class Key>
+void GlComputeEngine::ReduceOnDevice(Slot& slot, const ReduceRequest& request) {
+  const ComputeRequest& windows = request.windows;
+  reduce::SortedBuffer sorted;
+  sorted.keys = &slot.device;
+  sorted.key_at = windows.key_at;
+  sorted.bytes = windows.bytes;
+  slot.reads.clear();
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    if (request.needs[c].whole() && windows.lengths[c] > 0) {
+      slot.reads.push_back(
+          {&slot.device, windows.lengths[c] * sizeof(Key), windows.key_at[c], windows.key_at[c]});
+    }
+  }
+  if (request.any_runs()) {
+    for (std::size_t c = 0; c < kChannels; ++c) {
+      sorted.lengths[c] = request.needs[c].runs ? windows.lengths[c] : 0;
+    }
+    reducer_->WriteRuns<Key>(sorted, slot.runs);
+    slot.reads.push_back(
+        {&slot.runs.counts, kChannels * sizeof(std::uint32_t), 0, request.tail_at()});
+  }
+  std::array<reduce::SamplePlaces, kChannels> places;
+  bool any_samples = false;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const WindowNeeds& needs = request.needs[c];
+    const bool sampled = needs.samples && !needs.runs;
+    sorted.lengths[c] = sampled ? windows.lengths[c] : 0;
+    if (sampled) places[c] = *needs.samples;
+    any_samples |= sampled;
+  }
+  if (!any_samples) return;
+  reducer_->WriteSamples<Key>(sorted, places, slot.samples);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const std::size_t count = places[c].Count(sorted.lengths[c]);
+    if (count > 0) {
+      slot.reads.push_back({&slot.samples.keys, count * sizeof(Key),
+                            c * slot.samples.room * sizeof(Key), windows.key_at[c]});
+    }
+    if (sorted.lengths[c] > 0) {
+      slot.reads.push_back({&slot.device, sizeof(Key), windows.key_at[c], request.smallest_at(c)});
+    }
+  }
+}
+
+void GlComputeEngine::SubmitReduced(std::size_t index, const ReduceRequest& request) {
+  Slot& slot = slots_[index];
+  SortOnDevice(slot, request.windows);
+  if (!reducer_) reducer_.emplace();
+  Observe("reduce");
+  if (request.windows.kind.key_bits == 64) {
+    ReduceOnDevice<std::uint64_t>(slot, request);
+  } else {
+    ReduceOnDevice<std::uint32_t>(slot, request);
+  }
+  Observe("read back");
+  gl::OrderStorageBeforeCopies();
+  TellReads(slot);
+  gl::CheckGl("reading reduced windows back from the GPU");
+}
+
+void GlComputeEngine::ReadFound(std::size_t index, const ReduceRequest& request,
+                                const std::array<SecondRead, kChannels>& reads) {
+  Slot& slot = slots_[index];
+  const ComputeRequest& windows = request.windows;
+  const std::size_t key_bytes = windows.kind.KeyBytes();
+  Observe("read found");
+  slot.reads.clear();
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const std::size_t to = windows.key_at[c];
+    if (reads[c].whole) {
+      slot.reads.push_back({&slot.device, windows.lengths[c] * key_bytes, to, to});
+    } else if (const std::size_t runs = reads[c].runs; runs > 0) {
+      const std::size_t first = c * slot.runs.room;
+      slot.reads.push_back({&slot.runs.keys, runs * key_bytes, first * key_bytes, to});
+      slot.reads.push_back(
+          {&slot.runs.ends, runs * kEndBytes, first * kEndBytes, to + runs * key_bytes});
+    }
+  }
+  gl::OrderStorageBeforeCopies();
+  TellReads(slot);
+  gl::CheckGl("reading runs back from the GPU");
 }
 
 bool GlComputeEngine::Done(std::size_t index, std::chrono::nanoseconds limit) {
   Slot& slot = slots_[index];
   Observe("wait");
   if (!slot.fence.Wait(limit)) return false;
-  if (!compute_.buffer_storage) slot.device.Read(slot.memory_out.data(), slot.bytes);
+  if (!compute_.buffer_storage) {
+    for (const Read& read : slot.reads) {
+      read.from->Read(slot.memory_out.data() + read.to, read.bytes, read.at);
+    }
+  }
   gl::CheckGl("waiting for sorted windows");
   gl::CheckNotReset("waiting for sorted windows");
   return true;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "gpu/gl/capabilities.h"
 #include "gpu/gl/fence.h"
 #include "gpu/gl/program.h"
+#include "gpu/reduce/gl_compute_reducer.h"
 #include "gpu/sort/compute_plan.h"
 #include "gpu/sort/window_sorter.h"
 
@@ -32,6 +34,34 @@ struct ComputeRequest {
 
 /// Each part begins at a multiple of 256 bytes, where every device lets a binding begin.
 ComputeRequest LayOut(ElementKind kind, const std::array<std::uint32_t, kChannels>& lengths);
+
+/// The same windows, and what is wanted of each in place of its keys.
+///
+/// It is read back in two steps, for nobody knows beforehand how many runs there are. After the
+/// first, `out` holds at tail_at() four words, how many runs each channel has of which they are
+/// needed; where windows lay, those that are needed whole, and the samples of channels of which no
+/// runs are needed (of others they follow from the runs); at smallest_at() the smallest key of each
+/// of the latter. The second step brings runs to where their window lay, their keys first and then
+/// their ends, or the sorted window.
+struct ReduceRequest {
+  ComputeRequest windows;
+  std::array<WindowNeeds, kChannels> needs;
+
+  std::size_t tail_at() const { return windows.bytes; }
+  std::size_t smallest_at(std::size_t c) const {
+    return tail_at() + kChannels * sizeof(std::uint32_t) + c * sizeof(std::uint64_t);
+  }
+  /// Bytes of the slot.
+  std::size_t bytes() const { return smallest_at(kChannels); }
+  /// Whether there is a second step.
+  bool any_runs() const;
+};
+
+/// What is read of a channel in the second step.
+struct SecondRead {
+  bool whole = false;
+  std::uint32_t runs = 0;
+};
 
 /// What tests may set; the defaults are for use.
 struct ComputeOverrides {
@@ -57,6 +87,10 @@ struct ComputeOverrides {
 /// A window must fit one binding (window_max()); the windows of a request need not fit it together:
 /// they are then sorted one binding after the other.
 ///
+/// Reduced requests go the same way, with the reducer behind the passes. What it finds stays in
+/// buffers of the slot's own until it is read, up to 8 bytes a key (32-bit ones) or 12 in each
+/// channel of the longest window's length.
+///
 /// Thread: the one on which the context is current, all of it but in(), out() and the constant
 /// getters. Errors: throws gl::GlError, which names the step; the slot is then worthless.
 class GlComputeEngine {
@@ -64,9 +98,10 @@ class GlComputeEngine {
   /// Two for the bus and the shaders to be busy at once, one for the CPU to write to or read from.
   static constexpr std::size_t kSlots = 3;
 
-  /// `observer` is called before each of the steps "upload", "sort", "read back" and "wait"; tests
-  /// disturb GL from it. Throws gl::GlError where the context lacks compute shaders, or shared
-  /// memory and invocations enough.
+  /// `observer` is called before each of the steps "upload", "sort", "reduce" (of reduced
+  /// requests), "read back", "wait" and "read found" (the second step of those); tests disturb GL
+  /// from it. Throws gl::GlError where the context lacks compute shaders, or shared memory and
+  /// invocations enough.
   GlComputeEngine(const ComputeOverrides& overrides,
                   std::function<void(std::string_view step)> observer);
 
@@ -84,6 +119,12 @@ class GlComputeEngine {
 
   /// Tells GL to sort what was written to in(slot), laid out as in the request.
   void Submit(std::size_t slot, const ComputeRequest& request);
+  /// Whether SubmitReduced takes it: what it binds must fit one binding.
+  bool TakesReduced(const ComputeRequest& windows) const;
+  /// The same for a request to be reduced, and its second step: of each channel what is said there.
+  void SubmitReduced(std::size_t slot, const ReduceRequest& request);
+  void ReadFound(std::size_t slot, const ReduceRequest& request,
+                 const std::array<SecondRead, kChannels>& reads);
   /// Whether out(slot) is ready, after waiting for at most `limit`.
   bool Done(std::size_t slot, std::chrono::nanoseconds limit);
 
@@ -96,20 +137,32 @@ class GlComputeEngine {
     GLint column_bits = -1, row_shift = -1, row_bits = -1, pass_mirrored = -1;
     GLint round_count = -1, rounds = -1;
   };
+  // Bytes that go to `out` of a slot.
+  struct Read {
+    const gl::Buffer* from;
+    std::size_t bytes, at, to;
+  };
   struct Slot {
     std::size_t capacity = 0;
     gl::Buffer device, upload, read_back;  // the last two mapped, or unused
     std::vector<std::byte> memory_in, memory_out;
     std::byte* in = nullptr;
     const std::byte* out = nullptr;
-    std::size_t bytes = 0;  // of the request under way
+    std::vector<Read> reads;  // of the request under way
     gl::Fence fence;
+    reduce::FoundRuns runs;
+    reduce::FoundSamples samples;
   };
 
   static constexpr std::size_t IndexOf(ElementKind kind) {
     return (kind.key_bits == 64 ? 1 : 0) + (kind.payload ? 2 : 0);
   }
   const PassProgram& ProgramFor(ElementKind kind);
+  void SortOnDevice(Slot& slot, const ComputeRequest& request);
+  template <class Key>
+  void ReduceOnDevice(Slot& slot, const ReduceRequest& request);
+  /// Tells GL to read what slot.reads says, and marks where that ends.
+  void TellReads(Slot& slot);
   void RunPasses(const PassProgram& program, const Slot& slot, const ComputeRequest& request);
   void RunPassesOn(const PassProgram& program, const Slot& slot, const ComputeRequest& request,
                    std::size_t first, std::size_t end);
@@ -120,6 +173,7 @@ class GlComputeEngine {
   gl::ComputeCapabilities compute_;
   std::array<PassProgram, 4> programs_;  // [IndexOf(kind)]
   std::array<Slot, kSlots> slots_;
+  std::optional<reduce::GlComputeReducer> reducer_;  // made when it is first used
 };
 
 }  // namespace tidemark::sort

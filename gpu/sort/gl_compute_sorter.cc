@@ -9,6 +9,7 @@
 #include "gpu/gl/gl_check.h"
 #include "gpu/sort/gl_engine_start.h"
 #include "gpu/sort/sorted_check.h"
+#include "gpu/sort/window_class.h"
 
 namespace tidemark::sort {
 namespace {
@@ -58,6 +59,52 @@ void CopyOut(const ComputeRequest& request, PairChannels<Key> channels, const st
     if (!request.kind.payload) continue;
     std::memcpy(payloads.data(), out + request.payload_at[c], payloads.size_bytes());
   }
+}
+
+// What is still to be read of a reduced request, by what its first step brought. Throws GlError.
+template <class Key>
+std::array<SecondRead, kChannels> SecondReads(const ReduceRequest& request, const std::byte* out) {
+  std::array<SecondRead, kChannels> reads;
+  const auto counts = Part<std::uint32_t>(out, request.tail_at(), kChannels);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const std::uint32_t length = request.windows.lengths[c];
+    if (!request.needs[c].runs || length == 0) continue;
+    if (counts[c] == 0 || counts[c] > length) {
+      throw gl::GlError("reducing windows failed: " + std::to_string(counts[c]) + " runs of " +
+                        std::to_string(length) +
+                        " keys (a driver error, or a context lost without notice)");
+    }
+    const std::size_t run_bytes = sizeof(Key) + sizeof(std::uint32_t);
+    reads[c].whole = counts[c] * run_bytes > length * sizeof(Key);
+    reads[c].runs = reads[c].whole ? 0 : counts[c];
+  }
+  return reads;
+}
+
+// What was read of one channel; false if it cannot be of `keys`.
+template <class Key>
+bool TakeReduced(const ReduceRequest& request, std::size_t c, const SecondRead& read,
+                 std::span<const Key> keys, const std::byte* out, ReducedWindow<Key>& to) {
+  const WindowNeeds& needs = request.needs[c];
+  const std::size_t at = request.windows.key_at[c];
+  to.whole = needs.whole() || read.whole;
+  if (to.whole) return LooksSorted<Key>(Part<Key>(out, at, keys.size()), keys);
+  if (keys.empty()) return true;
+  if (needs.runs) {
+    const auto run_keys = Part<Key>(out, at, read.runs);
+    const auto ends = Part<std::uint32_t>(out, at + run_keys.size_bytes(), read.runs);
+    if (!LooksLikeRuns<Key>(run_keys, ends, keys)) return false;
+    to.smallest = run_keys.front();
+    to.runs.resize(read.runs);
+    for (std::size_t i = 0; i < to.runs.size(); ++i) to.runs[i] = {run_keys[i], ends[i]};
+    if (needs.samples) to.samples = SamplesOf<Key>(to.runs, *needs.samples);
+    return true;
+  }
+  std::memcpy(&to.smallest, out + request.smallest_at(c), sizeof(Key));
+  const auto samples =
+      Part<Key>(out, at, needs.samples->Count(static_cast<std::uint32_t>(keys.size())));
+  to.samples.assign(samples.begin(), samples.end());
+  return LooksLikeSamples<Key>(to.smallest, samples, *needs.samples, keys);
 }
 
 }  // namespace
@@ -120,6 +167,18 @@ std::string_view GlComputeSorter::Sort(Channels<std::uint64_t> channels) {
   SortAll(PairChannels<std::uint64_t>(keys.data(), channels.size()), false);
   return name();
 }
+std::string_view GlComputeSorter::SortReduced(Channels<std::uint32_t> channels,
+                                              std::span<const WindowNeeds> needs,
+                                              std::span<ReducedWindow<std::uint32_t>> reduced) {
+  SortReducedAll(channels, needs, reduced);
+  return name();
+}
+std::string_view GlComputeSorter::SortReduced(Channels<std::uint64_t> channels,
+                                              std::span<const WindowNeeds> needs,
+                                              std::span<ReducedWindow<std::uint64_t>> reduced) {
+  SortReducedAll(channels, needs, reduced);
+  return name();
+}
 std::string_view GlComputeSorter::SortPairs(PairChannels<std::uint32_t> channels) {
   SortAll(channels, true);
   return name();
@@ -134,28 +193,17 @@ void GlComputeSorter::ThrowIfBroken() const {
   throw SorterError("gl-compute: not used again since GL failed before: " + first_failure_);
 }
 
-template <class Key>
-void GlComputeSorter::SortAll(PairChannels<Key> channels, bool payloads) {
-  assert(channels.size() <= kChannels);
-  const ElementKind kind{static_cast<std::uint32_t>(8 * sizeof(Key)), payloads};
-  std::size_t longest = 0;
-  for (const auto& channel : channels) {
-    assert(!payloads || channel.keys.size() == channel.payloads.size());
-    longest = std::max(longest, channel.keys.size());
-  }
-  if (longest < 2) return;
-  if (longest > engine_->window_max(kind)) {
-    throw SorterRefusal("gl-compute: a window of " + std::to_string(longest) +
-                        " keys; this device takes at most " +
-                        std::to_string(engine_->window_max(kind)));
-  }
-  std::array<std::uint32_t, kChannels> lengths{};
-  for (std::size_t c = 0; c < channels.size(); ++c) {
-    lengths[c] = static_cast<std::uint32_t>(channels[c].keys.size());
-  }
+void GlComputeSorter::CheckLength(ElementKind kind, std::size_t longest) const {
+  if (longest <= engine_->window_max(kind)) return;
+  throw SorterRefusal("gl-compute: a window of " + std::to_string(longest) +
+                      " keys; this device takes at most " +
+                      std::to_string(engine_->window_max(kind)));
+}
+
+void GlComputeSorter::WithSlot(const std::function<void(std::size_t slot)>& work) {
   const Lease lease(*this);
   try {
-    RunRequest(lease.slot(), LayOut(kind, lengths), channels);
+    work(lease.slot());
   } catch (const std::exception& error) {
     {
       const std::lock_guard lock(mutex_);
@@ -166,32 +214,118 @@ void GlComputeSorter::SortAll(PairChannels<Key> channels, bool payloads) {
   }
 }
 
-template <class Key>
-void GlComputeSorter::RunRequest(std::size_t slot, const ComputeRequest& request,
-                                 PairChannels<Key> channels) {
-  const auto run = [&](std::function<void()> task) {
-    thread_->Run(std::move(task), options_.time_limit);
-  };
-  if (engine_->capacity(slot) < request.bytes) {
-    run([engine = engine_, slot, bytes = request.bytes] { engine->Reserve(slot, bytes); });
-  }
-  CopyIn(request, channels, engine_->in(slot));
-  run([engine = engine_, slot, request] { engine->Submit(slot, request); });
+void GlComputeSorter::MakeRoom(std::size_t slot, std::size_t bytes) {
+  if (engine_->capacity(slot) >= bytes) return;
+  RunTask([engine = engine_, slot, bytes] { engine->Reserve(slot, bytes); });
+}
 
+void GlComputeSorter::WaitUntilRead(std::size_t slot) {
   const auto start = std::chrono::steady_clock::now();
   const auto done = std::make_shared<bool>(false);
   while (true) {
-    run([engine = engine_, slot, done] { *done = engine->Done(slot, kTurn); });
-    if (*done) break;
+    RunTask([engine = engine_, slot, done] { *done = engine->Done(slot, kTurn); });
+    if (*done) return;
     if (std::chrono::steady_clock::now() - start > options_.time_limit) {
       throw gl::GlError("waiting for sorted windows failed: the GPU was not done within " +
                         std::to_string(options_.time_limit.count()) + " ms (it hangs)");
     }
   }
-  if (!AllLookSorted(request, channels, engine_->out(slot))) {
-    throw gl::GlError(kDoesNotLookSorted);
+}
+
+template <class Key>
+void GlComputeSorter::SortAll(PairChannels<Key> channels, bool payloads) {
+  assert(channels.size() <= kChannels);
+  const ElementKind kind{static_cast<std::uint32_t>(8 * sizeof(Key)), payloads};
+  std::array<std::uint32_t, kChannels> lengths{};
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    assert(!payloads || channels[c].keys.size() == channels[c].payloads.size());
+    CheckLength(kind, channels[c].keys.size());
+    lengths[c] = static_cast<std::uint32_t>(channels[c].keys.size());
   }
+  if (*std::max_element(lengths.begin(), lengths.end()) < 2) return;
+  WithSlot([&](std::size_t slot) { RunRequest(slot, LayOut(kind, lengths), channels); });
+}
+
+template <class Key>
+void GlComputeSorter::RunRequest(std::size_t slot, const ComputeRequest& request,
+                                 PairChannels<Key> channels) {
+  MakeRoom(slot, request.bytes);
+  CopyIn(request, channels, engine_->in(slot));
+  RunTask([engine = engine_, slot, request] { engine->Submit(slot, request); });
+  WaitUntilRead(slot);
+  if (!AllLookSorted(request, channels, engine_->out(slot))) throw gl::GlError(kNotWhatWasGiven);
   CopyOut(request, channels, engine_->out(slot));
+}
+
+bool GlComputeSorter::Reduces(std::size_t width_index,
+                              const std::array<std::size_t, kChannels>& lengths) const {
+  if (width_index >= kGlKeyWidths) return false;
+  const ElementKind kind{static_cast<std::uint32_t>(WidthBits(width_index)), false};
+  std::array<std::uint32_t, kChannels> narrow{};
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    if (lengths[c] > engine_->window_max(kind)) return false;
+    narrow[c] = static_cast<std::uint32_t>(lengths[c]);
+  }
+  return engine_->TakesReduced(LayOut(kind, narrow));
+}
+
+template <class Key>
+void GlComputeSorter::SortReducedAll(Channels<Key> channels, std::span<const WindowNeeds> needs,
+                                     std::span<ReducedWindow<Key>> reduced) {
+  assert(channels.size() <= kChannels && needs.size() == channels.size() &&
+         reduced.size() == channels.size());
+  const ElementKind kind{static_cast<std::uint32_t>(8 * sizeof(Key)), false};
+  std::array<KeysWithPayloads<Key>, kChannels> keys;
+  std::array<std::uint32_t, kChannels> lengths{};
+  ReduceRequest request;
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    CheckLength(kind, channels[c].size());
+    keys[c].keys = channels[c];
+    lengths[c] = static_cast<std::uint32_t>(channels[c].size());
+    request.needs[c] = needs[c];
+  }
+  if (*std::max_element(lengths.begin(), lengths.end()) < 2) {
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      reduced[c] = ReduceSorted<Key>(channels[c], needs[c]);
+    }
+    return;
+  }
+  request.windows = LayOut(kind, lengths);
+  if (!engine_->TakesReduced(request.windows)) {
+    throw SorterRefusal("gl-compute: windows whose runs need more than one binding of this device");
+  }
+  WithSlot([&](std::size_t slot) {
+    RunReduced<Key>(slot, request, PairChannels<Key>(keys.data(), channels.size()), reduced);
+  });
+}
+
+template <class Key>
+void GlComputeSorter::RunReduced(std::size_t slot, const ReduceRequest& request,
+                                 PairChannels<Key> channels,
+                                 std::span<ReducedWindow<Key>> reduced) {
+  MakeRoom(slot, request.bytes());
+  CopyIn(request.windows, channels, engine_->in(slot));
+  RunTask([engine = engine_, slot, request] { engine->SubmitReduced(slot, request); });
+  WaitUntilRead(slot);
+  const std::byte* out = engine_->out(slot);
+  const std::array<SecondRead, kChannels> reads = SecondReads<Key>(request, out);
+  if (request.any_runs()) {
+    RunTask([engine = engine_, slot, request, reads] { engine->ReadFound(slot, request, reads); });
+    WaitUntilRead(slot);
+  }
+  std::array<ReducedWindow<Key>, kChannels> found;
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    if (!TakeReduced<Key>(request, c, reads[c], channels[c].keys, out, found[c])) {
+      throw gl::GlError(kNotWhatWasGiven);
+    }
+  }
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    if (found[c].whole && !channels[c].keys.empty()) {
+      std::memcpy(channels[c].keys.data(), out + request.windows.key_at[c],
+                  channels[c].keys.size_bytes());
+    }
+    reduced[c] = std::move(found[c]);
+  }
 }
 
 }  // namespace tidemark::sort

@@ -46,19 +46,19 @@ using PairChannels = std::span<const KeysWithPayloads<Key>>;
 /// copied once on the caller's thread into a slot and once out of it (gl_compute_engine.h), while
 /// the GL thread works on others.
 ///
-/// What comes back is checked (sorted_check.h) before the caller's memory is touched, so that a
-/// failed Sort leaves every channel as it was.
+/// What comes back is checked (sorted_check.h, reduced_window.h) before the caller's memory is
+/// touched, so that a failed Sort or SortReduced leaves every channel as it was.
 ///
 /// Not used: subgroup operations. Exchanges inside a subgroup would replace some of the trips
 /// through shared memory; up to r = 4 steps of each round are in registers already, and no GPU has
 /// been measured that is held up there.
 ///
 /// Threads: any number of callers, of whom kSlots have a request under way; one GL thread.
-/// Errors: Sort and SortPairs throw SorterRefusal for a window beyond what the device takes of its
-/// kind, and SorterError for every failure of GL; after a failure of GL the sorter is broken and
-/// every further call throws.
+/// Errors: Sort, SortPairs and SortReduced throw SorterRefusal for a window beyond what the device
+/// takes of its kind, and SorterError for every failure of GL; after a failure of GL the sorter is
+/// broken and every further call throws.
 /// Memory: for each slot in use three times its largest request, on the device and in mapped
-/// memory.
+/// memory; reduced requests take as much as gl_compute_engine.h says beside.
 class GlComputeSorter final : public WindowSorter {
  public:
   /// Throws SorterError when there is no context or it lacks what the sorter needs.
@@ -76,6 +76,15 @@ class GlComputeSorter final : public WindowSorter {
   /// Errors: as Sort.
   std::string_view SortPairs(PairChannels<std::uint32_t> channels);
   std::string_view SortPairs(PairChannels<std::uint64_t> channels);
+
+  /// Takes windows whose request fits one binding of the device, the runs of four windows of the
+  /// longest length too, and refuses others.
+  std::string_view SortReduced(Channels<std::uint32_t> channels, std::span<const WindowNeeds> needs,
+                               std::span<ReducedWindow<std::uint32_t>> reduced) override;
+  std::string_view SortReduced(Channels<std::uint64_t> channels, std::span<const WindowNeeds> needs,
+                               std::span<ReducedWindow<std::uint64_t>> reduced) override;
+  bool Reduces(std::size_t width_index,
+               const std::array<std::size_t, kChannels>& lengths) const override;
 
   bool SortsTogether(std::size_t /*width_index*/,
                      const std::array<std::size_t, kChannels>& /*lengths*/) const override {
@@ -98,6 +107,18 @@ class GlComputeSorter final : public WindowSorter {
   void SortAll(PairChannels<Key> channels, bool payloads);
   template <class Key>
   void RunRequest(std::size_t slot, const ComputeRequest& request, PairChannels<Key> channels);
+  template <class Key>
+  void SortReducedAll(Channels<Key> channels, std::span<const WindowNeeds> needs,
+                      std::span<ReducedWindow<Key>> reduced);
+  template <class Key>
+  void RunReduced(std::size_t slot, const ReduceRequest& request, PairChannels<Key> channels,
+                  std::span<ReducedWindow<Key>> reduced);
+  void CheckLength(ElementKind kind, std::size_t longest) const;
+  /// Calls work(slot) with a slot of its own; what it throws breaks the sorter.
+  void WithSlot(const std::function<void(std::size_t slot)>& work);
+  void RunTask(std::function<void()> task) { thread_->Run(std::move(task), options_.time_limit); }
+  void MakeRoom(std::size_t slot, std::size_t bytes);
+  void WaitUntilRead(std::size_t slot);
   void ThrowIfBroken() const;  // with mutex_ held
 
   const GlComputeOptions options_;

@@ -16,7 +16,7 @@ namespace tidemark::sort {
 template <class Key>
 void CheckSorted(const Texels& texels, std::size_t channel, std::span<const Key> original) {
   const auto key_at = [&](std::size_t i) { return KeyAt<Key>(texels, channel, i); };
-  if (!LooksSortedAt<Key>(key_at, original)) throw gl::GlError(kDoesNotLookSorted);
+  if (!LooksSortedAt<Key>(key_at, original)) throw gl::GlError(kNotWhatWasGiven);
 }
 template void CheckSorted<std::uint32_t>(const Texels&, std::size_t,
                                          std::span<const std::uint32_t>);

@@ -32,12 +32,21 @@ bool RoutedSorter::PrefersGl(std::size_t width_index,
   return gl_seconds < cpu_seconds;
 }
 
+namespace {
+
+template <class Key>
+std::array<std::size_t, kChannels> LengthsOf(Channels<Key> channels) {
+  std::array<std::size_t, kChannels> lengths{};
+  for (std::size_t c = 0; c < channels.size(); ++c) lengths[c] = channels[c].size();
+  return lengths;
+}
+
+}  // namespace
+
 template <class Key>
 std::string_view RoutedSorter::Route(Channels<Key> channels) {
   if (gl_works_.load(std::memory_order_relaxed)) {
-    std::array<std::size_t, kChannels> lengths{};
-    for (std::size_t c = 0; c < channels.size(); ++c) lengths[c] = channels[c].size();
-    if (PrefersGl(WidthIndex<Key>(), lengths)) {
+    if (PrefersGl(WidthIndex<Key>(), LengthsOf(channels))) {
       try {
         return gl_->Sort(channels);
       } catch (const SorterRefusal&) {
@@ -49,6 +58,30 @@ std::string_view RoutedSorter::Route(Channels<Key> channels) {
   }
   return cpu_->Sort(channels);
 }
+
+template <class Key>
+std::string_view RoutedSorter::RouteReduced(Channels<Key> channels,
+                                            std::span<const WindowNeeds> needs,
+                                            std::span<ReducedWindow<Key>> reduced) {
+  if (!SortsTogether(WidthIndex<Key>(), LengthsOf(channels))) {
+    throw SorterRefusal(name_ + ": these windows go to the cpu, which gives back whole ones alone");
+  }
+  try {
+    return gl_->SortReduced(channels, needs, reduced);
+  } catch (const SorterRefusal&) {
+    throw;
+  } catch (const SorterError& error) {
+    Failed(error.what());
+    throw SorterRefusal(name_ + ": GL failed, and the cpu gives back whole windows alone");
+  }
+}
+
+template std::string_view RoutedSorter::RouteReduced(Channels<std::uint32_t>,
+                                                     std::span<const WindowNeeds>,
+                                                     std::span<ReducedWindow<std::uint32_t>>);
+template std::string_view RoutedSorter::RouteReduced(Channels<std::uint64_t>,
+                                                     std::span<const WindowNeeds>,
+                                                     std::span<ReducedWindow<std::uint64_t>>);
 
 void RoutedSorter::Failed(const std::string& message) {
   gl_works_.store(false, std::memory_order_relaxed);

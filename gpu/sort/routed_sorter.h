@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,9 +31,12 @@ struct RouteTable {
   std::array<std::array<double, kWindowClasses>, kKeyWidths> cpu_key_seconds{};
 };
 
-/// Never throws SorterError: what GL fails to sort is sorted on the CPU. A request for which GL
-/// failed and every request after it go to the CPU; failures() and last_failure() tell. A request
-/// that GL refuses (SorterRefusal) goes to the CPU alone.
+/// Sort never throws SorterError: what GL fails to sort is sorted on the CPU. A request for which
+/// GL failed and every request after it go to the CPU; failures() and last_failure() tell. A
+/// request that GL refuses (SorterRefusal) goes to the CPU alone.
+///
+/// SortReduced is GL's alone: it refuses (SorterRefusal, nothing else) what would go to the CPU or
+/// what GL refused or failed to do, for the caller to sort whole by Sort. A failure counts as one.
 class RoutedSorter final : public WindowSorter {
  public:
   /// `on_failure` is called once for each failed request, on the thread of its caller.
@@ -45,6 +49,18 @@ class RoutedSorter final : public WindowSorter {
   std::string_view Sort(Channels<std::uint32_t> channels) override { return Route(channels); }
   std::string_view Sort(Channels<std::uint64_t> channels) override { return Route(channels); }
   std::string_view Sort(Channels<Key128> channels) override { return cpu_->Sort(channels); }
+  std::string_view SortReduced(Channels<std::uint32_t> channels, std::span<const WindowNeeds> needs,
+                               std::span<ReducedWindow<std::uint32_t>> reduced) override {
+    return RouteReduced(channels, needs, reduced);
+  }
+  std::string_view SortReduced(Channels<std::uint64_t> channels, std::span<const WindowNeeds> needs,
+                               std::span<ReducedWindow<std::uint64_t>> reduced) override {
+    return RouteReduced(channels, needs, reduced);
+  }
+  bool Reduces(std::size_t width_index,
+               const std::array<std::size_t, kChannels>& lengths) const override {
+    return SortsTogether(width_index, lengths) && gl_->Reduces(width_index, lengths);
+  }
   /// If they would go to GL: the CPU sorts them one by one.
   bool SortsTogether(std::size_t width_index,
                      const std::array<std::size_t, kChannels>& lengths) const override {
@@ -60,6 +76,9 @@ class RoutedSorter final : public WindowSorter {
  private:
   template <class Key>
   std::string_view Route(Channels<Key> channels);
+  template <class Key>
+  std::string_view RouteReduced(Channels<Key> channels, std::span<const WindowNeeds> needs,
+                                std::span<ReducedWindow<Key>> reduced);
   void Failed(const std::string& message);
 
   const std::string name_;

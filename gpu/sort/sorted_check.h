@@ -10,7 +10,7 @@
 namespace tidemark::sort {
 
 /// What is said of windows that do not pass.
-inline constexpr const char* kDoesNotLookSorted =
+inline constexpr const char* kNotWhatWasGiven =
     "checking the sorted windows failed: what the GPU returned is not what it was given (a driver "
     "error, or a context lost without notice)";
 

@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/sort/reduced_window.h"
+
 namespace tidemark::sort {
 
 /// A key of 128 bits: an IPv6 address as a number. Sorted on the CPU, whatever the sorter: no GL
@@ -23,6 +25,7 @@ __extension__ typedef unsigned __int128 Key128;
 
 /// Windows that one request may hold: one in each channel of an RGBA texel.
 inline constexpr std::size_t kChannels = 4;
+static_assert(kChannels == reduce::kReducedChannels);
 
 /// The windows of one request: 1 to kChannels of them, of any lengths (0 included), not
 /// overlapping. Keys are order-preserving unsigned integers (summaries/key_codec.h maps values to
@@ -67,6 +70,27 @@ class WindowSorter {
   /// the CPU (routed_sorter.h).
   virtual std::string_view Sort(Channels<Key128> /*channels*/) {
     throw SorterError(std::string(name()) + " does not sort keys of 128 bits");
+  }
+
+  /// Sorts the channels and gives back what is needed of each: `needs` and `reduced` have an
+  /// element for each channel, and `reduced` is overwritten. A channel that was sorted as a whole
+  /// says so; the others keep their keys, in some order. Returns as Sort does. Errors: as Sort; one
+  /// that throws has changed nothing of `reduced`. Refuses (SorterRefusal) unless overridden, so
+  /// that the caller sorts whole windows; ask Reduces first.
+  virtual std::string_view SortReduced(Channels<std::uint32_t> /*channels*/,
+                                       std::span<const WindowNeeds> /*needs*/,
+                                       std::span<ReducedWindow<std::uint32_t>> /*reduced*/) {
+    throw SorterRefusal(std::string(name()) + " gives back whole windows alone");
+  }
+  virtual std::string_view SortReduced(Channels<std::uint64_t> /*channels*/,
+                                       std::span<const WindowNeeds> /*needs*/,
+                                       std::span<ReducedWindow<std::uint64_t>> /*reduced*/) {
+    throw SorterRefusal(std::string(name()) + " gives back whole windows alone");
+  }
+  /// Whether SortReduced is expected to take windows of these lengths, now. Arguments as below.
+  virtual bool Reduces(std::size_t /*width_index*/,
+                       const std::array<std::size_t, kChannels>& /*lengths*/) const {
+    return false;
   }
 
   /// Whether windows of these lengths (0: no window in that channel) are better sorted as one

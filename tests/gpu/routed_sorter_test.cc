@@ -143,6 +143,72 @@ TEST_F(RoutedSorterTest, SortsTheFailedRequestAndAllLaterOnesOnTheCpu) {
   EXPECT_EQ(messages_, std::vector<std::string>{"played: the context was lost"});
 }
 
+// Reduces as the reference does until told to fail.
+class PlayedReducer final : public WindowSorter {
+ public:
+  PlayedReducer(std::atomic<int>& requests, std::atomic<bool>& fails)
+      : requests_(requests), fails_(fails) {}
+  std::string_view name() const override { return "played"; }
+  std::string_view Sort(Channels<std::uint32_t>) override { throw SorterError("not asked"); }
+  std::string_view Sort(Channels<std::uint64_t>) override { throw SorterError("not asked"); }
+  std::string_view SortReduced(Channels<std::uint32_t> channels, std::span<const WindowNeeds> needs,
+                               std::span<ReducedWindow<std::uint32_t>> reduced) override {
+    ++requests_;
+    if (fails_) throw SorterError("played: the context was lost");
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      std::sort(channels[c].begin(), channels[c].end());
+      reduced[c] = ReduceSorted<std::uint32_t>(channels[c], needs[c]);
+    }
+    return name();
+  }
+  bool Reduces(std::size_t width_index,
+               const std::array<std::size_t, kChannels>& lengths) const override {
+    return width_index == 0 && lengths[0] != 77;
+  }
+
+ private:
+  std::atomic<int>& requests_;
+  std::atomic<bool>& fails_;
+};
+
+TEST_F(RoutedSorterTest, ReducedWindowsAreGlsAloneAndRefusedOtherwise) {
+  RoutedSorter sorter("auto", std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().back())),
+                      std::make_unique<PlayedReducer>(gl_requests_, gl_fails_), AlwaysGl(),
+                      [this](const std::string& message) { messages_.push_back(message); });
+  std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("few distinct", 300, 1);
+  std::vector<std::uint32_t> too_long = MakeKeys<std::uint32_t>("random", 5000, 1);
+  std::vector<std::uint64_t> wide = {3, 1, 1};
+  const std::span<std::uint32_t> channel[] = {keys}, long_channel[] = {too_long};
+  const std::span<std::uint64_t> wide_channel[] = {wide};
+  const WindowNeeds needs[] = {{reduce::SamplePlaces{9, 10}, true}};
+  ReducedWindow<std::uint32_t> reduced[1];
+  ReducedWindow<std::uint64_t> wide_reduced[1];
+  const auto reduce = [&](Channels<std::uint32_t> channels) {
+    return sorter.SortReduced(channels, needs, reduced);
+  };
+  EXPECT_TRUE(sorter.Reduces(0, {300, 0, 0, 0}));
+  EXPECT_FALSE(sorter.Reduces(0, {77, 0, 0, 0})) << "GL says so";
+  EXPECT_FALSE(sorter.Reduces(0, {5000, 0, 0, 0})) << "longer than GL takes";
+  EXPECT_FALSE(sorter.Reduces(2, {300, 0, 0, 0})) << "keys of 128 bits";
+  EXPECT_EQ(reduce(channel), "played");
+  std::sort(keys.begin(), keys.end());
+  const auto expected = ReduceSorted<std::uint32_t>(keys, needs[0]);
+  EXPECT_TRUE(reduced[0].samples == expected.samples && reduced[0].runs == expected.runs);
+  EXPECT_THROW(reduce(long_channel), SorterRefusal);
+  EXPECT_THROW(sorter.SortReduced(Channels<std::uint64_t>(wide_channel), needs, wide_reduced),
+               SorterRefusal)
+      << "as every sorter that does not override it";
+  EXPECT_EQ(gl_requests_, 1);
+  EXPECT_EQ(sorter.failures(), 0);
+  gl_fails_ = true;
+  EXPECT_THROW(reduce(channel), SorterRefusal) << "for the caller to sort whole";
+  EXPECT_THROW(reduce(channel), SorterRefusal);
+  EXPECT_FALSE(sorter.Reduces(0, {300, 0, 0, 0}));
+  EXPECT_EQ(gl_requests_, 2) << "not asked again";
+  EXPECT_EQ(sorter.failures(), 1);
+  EXPECT_EQ(messages_, std::vector<std::string>{"played: the context was lost"});
+}
+
 TEST_F(RoutedSorterTest, SaysWhoSorted) {
   const auto sorter = Make(AlwaysGl());
   const auto sort = [&](std::size_t n) {
