@@ -2,8 +2,8 @@
 //
 // Samples and runs are those of gpu/reduce/reduced_channel.h, to the bit. Where the runs of a
 // window are more bytes than its keys, the window itself comes back, sorted, as if nothing else had
-// been asked for: so a request never moves more than a whole one, and a window of keys that are all
-// different costs what it costs without.
+// been asked for: so a request moves no more than a whole one. It is not cheaper then: the device
+// has looked for the runs in vain, and the host has waited twice.
 #ifndef TIDEMARK_GPU_SORT_REDUCED_WINDOW_H_
 #define TIDEMARK_GPU_SORT_REDUCED_WINDOW_H_
 
