@@ -57,6 +57,20 @@ class QuantileForm {
     compact->AddDigest(digest);
   }
 
+  /// The stride of samples (QuantileSummary::AddSamples) that the form takes in place of a window
+  /// of `count` keys, with the same result; none where it needs the window.
+  /// REQUIRES: count is a power of two.
+  std::optional<std::uint64_t> SampleStride(std::uint64_t count) const {
+    const auto* histogram = std::get_if<QuantileSummary<Key>>(&form_);
+    return histogram != nullptr ? std::optional(histogram->SampleStride(count)) : std::nullopt;
+  }
+  /// Errors: as QuantileSummary::AddSamples; throws std::logic_error if the form takes no samples.
+  void AddSamples(std::uint64_t count, Key smallest, std::span<const Key> samples) {
+    auto* histogram = std::get_if<QuantileSummary<Key>>(&form_);
+    if (histogram == nullptr) throw std::logic_error("a compact quantile summary takes no samples");
+    histogram->AddSamples(count, smallest, samples);
+  }
+
   /// Errors: throws std::invalid_argument if the forms, their epsilons or ends differ.
   void Merge(const QuantileForm& other) {
     if (kind() != other.kind()) {

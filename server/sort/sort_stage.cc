@@ -189,6 +189,63 @@ template void SortStage::SortPairsNow(std::span<std::uint32_t>, std::span<std::u
 template void SortStage::SortPairsNow(std::span<std::uint64_t>, std::span<std::uint64_t>);
 template void SortStage::SortPairsNow(std::span<Key128>, std::span<std::uint64_t>);
 
+namespace {
+
+template <class Key>
+ReducedForm<Key> FormOf(sort::ReducedWindow<Key> from, std::uint64_t count) {
+  ReducedForm<Key> form;
+  if (from.whole) return form;
+  form.count = count;
+  form.smallest = from.smallest;
+  form.samples = std::move(from.samples);
+  form.items.reserve(from.runs.size());
+  std::uint32_t before = 0;
+  for (const auto& run : from.runs) {
+    form.items.push_back({run.key, run.end - before});
+    before = run.end;
+  }
+  return form;
+}
+
+sort::WindowNeeds NeedsOf(const Window& window) {
+  sort::WindowNeeds needs;
+  if (const auto stride = static_cast<std::uint32_t>(window.reduced_needs.sample_stride)) {
+    needs.samples = {stride - 1, stride};
+  }
+  needs.runs = window.reduced_needs.items;
+  return needs;
+}
+
+}  // namespace
+
+template <class Key>
+std::optional<std::string_view> SortStage::SortReduced(std::vector<Window>& request,
+                                                       sort::Channels<Key> channels) {
+  std::array<std::size_t, sort::kChannels> lengths{};
+  std::array<sort::WindowNeeds, sort::kChannels> needs;
+  bool any = false;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    lengths[i] = channels[i].size();
+    needs[i] = NeedsOf(request[i]);
+    any = any || !needs[i].whole();
+  }
+  if (!any || !sorter_.Reduces(sort::WidthIndex<Key>(), lengths)) return std::nullopt;
+  std::array<sort::ReducedWindow<Key>, sort::kChannels> reduced;
+  const auto start = std::chrono::steady_clock::now();
+  std::string_view by;
+  try {
+    by = sorter_.SortReduced(channels, std::span(needs).first(request.size()),
+                             std::span(reduced).first(request.size()));
+  } catch (const sort::SorterError&) {
+    return std::nullopt;  // sorted whole; a sorter that is broken fails there, too, and is counted
+  }
+  metrics_.SortSeconds(by).Observe(SecondsSince(start));
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    request[i].reduced = FormOf(std::move(reduced[i]), lengths[i]);
+  }
+  return by;
+}
+
 template <class Key>
 void SortStage::SortRequest(std::vector<Window>& request) {
   std::array<std::span<Key>, sort::kChannels> channels;
@@ -198,12 +255,19 @@ void SortStage::SortRequest(std::vector<Window>& request) {
     keys += channels[i].size();
     metrics_.window_fill().Observe(static_cast<double>(channels[i].size()));
   }
-  const std::string_view by =
-      request.front().has_payloads()
-          ? Timed([&](sort::WindowSorter& sorter) {
-              return sort::SortPairs<Key>(channels[0], request.front().payloads, sorter);
-            })
-          : SortChannels<Key>(std::span(channels.data(), request.size()));
+  const auto sort = [&] {
+    if (request.front().has_payloads()) {
+      return Timed([&](sort::WindowSorter& sorter) {
+        return sort::SortPairs<Key>(channels[0], request.front().payloads, sorter);
+      });
+    }
+    const sort::Channels<Key> all(channels.data(), request.size());
+    if constexpr (sort::WidthIndex<Key>() < sort::kGlKeyWidths) {
+      if (const auto by = SortReduced<Key>(request, all)) return *by;
+    }
+    return SortChannels<Key>(all);
+  };
+  const std::string_view by = sort();
   metrics_.windows_sorted().Increment(static_cast<double>(request.size()));
   metrics_.SortKeys(by).Increment(static_cast<double>(keys));
 }

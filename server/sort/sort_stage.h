@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,6 +32,10 @@ struct SortStageOptions {
 ///
 /// A window whose stream takes digests is not sorted, unless the sorter sorts several together:
 /// the worker makes a digest of it (window_grid.h), with the same bits as from the sorted window.
+///
+/// Of windows whose streams take less than the sorted keys (ReducedForm) the sorter is asked for
+/// that alone, where it offers it; the keys are then left as they are. If it refuses or fails, the
+/// windows are sorted whole.
 ///
 /// A request that the sorter refuses (SorterError) is sorted by `fallback`: nothing is lost.
 ///
@@ -93,6 +98,10 @@ class SortStage {
   std::string_view SortOrFallBack(const auto& sort, std::chrono::steady_clock::time_point& start);
   /// The same, and counts the time.
   std::string_view Timed(const auto& sort);
+  /// The same, but windows may come back reduced. Null if that is not to be had.
+  template <class Key>
+  std::optional<std::string_view> SortReduced(std::vector<Window>& request,
+                                              sort::Channels<Key> channels);
   template <class Key>
   void SortRequest(std::vector<Window>& request);
 

@@ -132,6 +132,32 @@ void StreamSummaries<Key>::AddDigest(const WindowDigest<Key>& digest) {
 }
 
 template <class Key>
+ReducedNeeds StreamSummaries<Key>::NeedsOf(const SummaryOptions& options, std::uint64_t count) {
+  ReducedNeeds needs;
+  if (options.weights || options.summed() || options.sliding.any() || options.hierarchy.any()) {
+    return needs;
+  }
+  if constexpr (kRankedKeys<Key>) {
+    if (options.quantile_epsilon) {
+      const auto stride = MakeQuantiles<Key>(options).SampleStride(count);
+      if (!stride) return needs;
+      needs.sample_stride = *stride;
+    }
+    needs.items = options.frequency_epsilon.has_value();
+  }
+  return needs;
+}
+
+template <class Key>
+void StreamSummaries<Key>::AddReduced(const ReducedForm<Key>& reduced) {
+  if constexpr (kRankedKeys<Key>) {
+    if (quantiles_) quantiles_->AddSamples(reduced.count, reduced.smallest, reduced.samples);
+    if (frequencies_) frequencies_->AddItems(reduced.count, reduced.items);
+  }
+  count_ += reduced.count;
+}
+
+template <class Key>
 void StreamSummaries<Key>::AddWindow(std::span<const Key> sorted,
                                      std::span<const std::uint64_t> payloads,
                                      const LevelItems& level_items) {

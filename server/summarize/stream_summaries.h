@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/summarize/kept_kinds.h"
+#include "server/summarize/reduced_form.h"
 #include "server/summarize/summary_options.h"
 #include "summaries/frequency_summary.h"
 #include "summaries/hierarchical_frequency.h"
@@ -61,6 +62,11 @@ class StreamSummaries {
   static std::optional<std::uint64_t> DigestStride(const SummaryOptions& options,
                                                    std::uint64_t count);
 
+  /// What summaries with such options take in place of a window of `count` keys, with the same
+  /// result; nothing where they need more: payloads, sliding windows, hierarchies, sums, the
+  /// compact and tail forms of quantiles, keys of 128 bits.
+  static ReducedNeeds NeedsOf(const SummaryOptions& options, std::uint64_t count);
+
   /// A sorted window of a power of two keys (of strings: of any number). `payloads`: one for each
   /// key where the options say so, else none. `level_items`: of strings with a hierarchy, as
   /// TextItems gives them (summaries/hierarchy.h).
@@ -71,6 +77,9 @@ class StreamSummaries {
                  const LevelItems& level_items = {});
   /// REQUIRES: of the stride that DigestStride gave.
   void AddDigest(const WindowDigest<Key>& digest);
+  /// REQUIRES: what NeedsOf gave. Errors: throws std::invalid_argument for what cannot be of a
+  /// window.
+  void AddReduced(const ReducedForm<Key>& reduced);
   SummarySnapshot<Key> Snapshot() const;
 
   /// Takes in all that `other` holds. The guarantees then hold for the union.

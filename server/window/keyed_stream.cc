@@ -55,7 +55,8 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
   arrived_.push_back(
       {window.number, std::move(std::get<KeyBuffer<Key>>(window.keys)), std::move(window.payloads),
        std::move(std::get<std::shared_ptr<const Key[]>>(window.arrived)), std::move(window.batches),
-       std::move(std::get<WindowDigest<Key>>(window.digest)), arrived});
+       std::move(std::get<WindowDigest<Key>>(window.digest)),
+       std::move(std::get<ReducedForm<Key>>(window.reduced)), arrived});
   if (committing_) return;
   committing_ = true;
   while (true) {
@@ -68,6 +69,7 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     std::shared_ptr<const Key[]> came = std::move(next->came);
     const std::vector<TimedCount> batches = std::move(next->batches);
     const WindowDigest<Key> digest = std::move(next->digest);
+    const ReducedForm<Key> reduced = std::move(next->reduced);
     const std::uint64_t weight = next->weight;
     *next = std::move(arrived_.back());
     arrived_.pop_back();
@@ -80,6 +82,8 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
     LevelItems level_items;
     if (digest.count > 0) {
       summaries_->AddDigest(digest);
+    } else if (reduced.count > 0) {
+      summaries_->AddReduced(reduced);
     } else {
       if (text_levels_) level_items = ItemsOfLevels(keys.keys(), payloads).value();
       summaries_->AddWindow(keys.keys(), payloads, level_items);

@@ -133,7 +133,8 @@ class KeyedStream final : public Stream {
     std::vector<std::uint64_t> payloads;
     std::shared_ptr<const Key[]> came;  // sliding: as they came
     std::vector<TimedCount> batches;
-    WindowDigest<Key> digest;  // of no keys: they are sorted
+    WindowDigest<Key> digest;  // of no keys: there is none
+    ReducedForm<Key> reduced;  // the same; where there is neither, the keys are sorted
     std::uint64_t weight;
   };
 

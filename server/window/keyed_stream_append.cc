@@ -58,8 +58,10 @@ void KeyedStream<Key>::CloseWindow(RecordedTime time, std::vector<Window>& full)
   if (window.payloads.empty()) {
     window.digest_stride =
         StreamSummaries<Key>::DigestStride(settings_.summaries(), window.size()).value_or(0);
+    window.reduced_needs = StreamSummaries<Key>::NeedsOf(settings_.summaries(), window.size());
   }
   window.digest = WindowDigest<Key>();
+  window.reduced = ReducedForm<Key>();
   window.arrived = std::shared_ptr<const Key[]>(std::move(came));
   full.push_back(std::move(window));
   open_ = KeyBuffer<Key>();

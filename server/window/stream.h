@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/summarize/reduced_form.h"
 #include "server/summarize/summary_options.h"
 #include "server/window/capacity_rule.h"
 #include "server/window/ingest_sink.h"
@@ -89,6 +90,10 @@ struct Window {
   std::uint64_t digest_stride = 0;
   std::variant<WindowDigest<std::uint32_t>, WindowDigest<std::uint64_t>, WindowDigest<Key128>>
       digest;
+  /// What the stream's summaries take in place of the sorted keys, and that, if it was made: the
+  /// keys are then of no use any more.
+  ReducedNeeds reduced_needs;
+  std::variant<ReducedForm<std::uint32_t>, ReducedForm<std::uint64_t>, ReducedForm<Key128>> reduced;
 
   /// 0 for keys of 32 bits, 1 for 64, 2 for 128.
   std::size_t width_index() const { return keys.index(); }
@@ -161,9 +166,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
                                      std::span<const std::byte> payloads, RecordedTime time,
                                      std::vector<Window>& full) = 0;
 
-  /// Takes a window back that was sorted, or of which a digest was made. Publishes it and every
-  /// later one that waited for it; nothing if an earlier window is still missing.
-  /// `published(weight)` is called for each with its Window::weight(), without the lock.
+  /// Takes a window back that was sorted, or of which a digest or the reduced form was made.
+  /// Publishes it and every later one that waited for it; nothing if an earlier window is still
+  /// missing. `published(weight)` is called for each with its Window::weight(), without the lock.
   virtual void Commit(Window window, const std::function<void(std::uint64_t)>& published) = 0;
 
   virtual StreamStats Stats() const = 0;

@@ -47,6 +47,8 @@ class Lent final : public sort::WindowSorter {
   struct Seen {
     std::atomic<int> windows{0};
     std::atomic<int> short_windows{0};  // of a length that is no capacity: closed early
+    std::atomic<int> reduced{0};        // that came back so
+    std::atomic<int> kept_whole{0};     // sorted whole though less was needed
   };
   Lent(sort::WindowSorter& sorter, Seen& seen) : sorter_(sorter), seen_(seen) {}
   std::string_view name() const override { return sorter_.name(); }
@@ -61,8 +63,32 @@ class Lent final : public sort::WindowSorter {
                      const std::array<std::size_t, sort::kChannels>& lengths) const override {
     return sorter_.SortsTogether(width_index, lengths);
   }
+  std::string_view SortReduced(sort::Channels<std::uint32_t> channels,
+                               std::span<const sort::WindowNeeds> needs,
+                               std::span<sort::ReducedWindow<std::uint32_t>> reduced) override {
+    return Reduce(channels, needs, reduced);
+  }
+  std::string_view SortReduced(sort::Channels<std::uint64_t> channels,
+                               std::span<const sort::WindowNeeds> needs,
+                               std::span<sort::ReducedWindow<std::uint64_t>> reduced) override {
+    return Reduce(channels, needs, reduced);
+  }
+  bool Reduces(std::size_t width_index,
+               const std::array<std::size_t, sort::kChannels>& lengths) const override {
+    return sorter_.Reduces(width_index, lengths);
+  }
 
  private:
+  template <class Key>
+  std::string_view Reduce(sort::Channels<Key> channels, std::span<const sort::WindowNeeds> needs,
+                          std::span<sort::ReducedWindow<Key>> reduced) {
+    const std::string_view by = sorter_.SortReduced(channels, needs, reduced);
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      ++seen_.windows;
+      (reduced[c].whole ? seen_.kept_whole : seen_.reduced) += needs[c].whole() ? 0 : 1;
+    }
+    return by;
+  }
   template <class Key>
   std::string_view SortAll(sort::Channels<Key> channels) {
     for (const auto& channel : channels) {
@@ -92,6 +118,57 @@ class StdSorter final : public sort::WindowSorter {
     for (const auto& channel : channels) std::sort(channel.begin(), channel.end());
     return name();
   }
+};
+
+// Reduces on the CPU, now and then gives back a whole window all the same, and now and then fails
+// before it did anything. Keys of reduced windows are lost: nobody may look at them.
+class StdReducer final : public sort::WindowSorter {
+ public:
+  std::string_view name() const override { return "std-reduce"; }
+  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
+    return plain_.Sort(channels);
+  }
+  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
+    return plain_.Sort(channels);
+  }
+  std::string_view Sort(sort::Channels<Key128> channels) override { return plain_.Sort(channels); }
+  bool SortsTogether(std::size_t /*width_index*/,
+                     const std::array<std::size_t, sort::kChannels>& /*lengths*/) const override {
+    return true;
+  }
+  std::string_view SortReduced(sort::Channels<std::uint32_t> channels,
+                               std::span<const sort::WindowNeeds> needs,
+                               std::span<sort::ReducedWindow<std::uint32_t>> reduced) override {
+    return Reduce(channels, needs, reduced);
+  }
+  std::string_view SortReduced(sort::Channels<std::uint64_t> channels,
+                               std::span<const sort::WindowNeeds> needs,
+                               std::span<sort::ReducedWindow<std::uint64_t>> reduced) override {
+    return Reduce(channels, needs, reduced);
+  }
+  bool Reduces(std::size_t width_index,
+               const std::array<std::size_t, sort::kChannels>& /*lengths*/) const override {
+    return width_index < 2;
+  }
+
+ private:
+  template <class Key>
+  std::string_view Reduce(sort::Channels<Key> channels, std::span<const sort::WindowNeeds> needs,
+                          std::span<sort::ReducedWindow<Key>> reduced) {
+    const int request = requests_++;
+    if (request % 9 == 3) throw sort::SorterRefusal("std-reduce: refused");
+    if (request % 9 == 6) throw sort::SorterError("std-reduce: failed");
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      std::sort(channels[c].begin(), channels[c].end());
+      const bool whole = (static_cast<std::size_t>(request) + c) % 5 == 0;
+      reduced[c] = sort::ReduceSorted<Key>(channels[c], whole ? sort::WindowNeeds() : needs[c]);
+      if (!reduced[c].whole) std::fill(channels[c].begin(), channels[c].end(), Key{0});
+    }
+    return name();
+  }
+
+  StdSorter plain_;
+  std::atomic<int> requests_{0};
 };
 
 // One batch: packed values, or text.
@@ -181,7 +258,7 @@ Input MakeInput(ValueType type, std::uint64_t seed) {
 }
 
 // Every kind of question; the answers are the business of query_grid_test.cc.
-void AskEverything(const QueryEngine& engine, ValueType type) {
+void AskEverything(const QueryEngine& engine, ValueType type, bool items) {
   if (HasRanks(type)) {
     const std::vector<double> inner = {0.1, 0.5, 0.99};
     EXPECT_TRUE(engine.Quantiles("s", inner, Soon()).ok());
@@ -190,10 +267,13 @@ void AskEverything(const QueryEngine& engine, ValueType type) {
     for (const QuantileRow& row : ends->rows) {
       EXPECT_TRUE(engine.Ranks("s", std::span(&row.value, 1), Soon()).ok());
       EXPECT_TRUE(engine.BoundedHistogram("s", std::span(&row.value, 1), Soon()).ok());
-      EXPECT_TRUE(engine.Counts("s", std::span(&row.value, 1), Soon()).ok());
+      if (items) {
+        EXPECT_TRUE(engine.Counts("s", std::span(&row.value, 1), Soon()).ok());
+      }
     }
     EXPECT_TRUE(engine.EquiDepthHistogram("s", 10, Soon()).ok());
   }
+  if (!items) return;
   const auto heavy = engine.HeavyHitters("s", 0.05, 0, Soon());
   ASSERT_TRUE(heavy.ok()) << heavy.status();
   for (const ItemRow& row : heavy->rows) {
@@ -207,8 +287,10 @@ struct Outcome {
   bool forgot = false;  // strings: an item of the first batch
 };
 
+using ChangeSettings = void (*)(StreamSettings&);
+
 Outcome Feed(const Input& input, sort::WindowSorter& sorter, std::string_view active, int workers,
-             bool queries, Lent::Seen& seen) {
+             bool queries, Lent::Seen& seen, ChangeSettings change = nullptr) {
   sort::SorterSelection selection;
   selection.sorter = std::make_unique<Lent>(sorter, seen);
   selection.report.requested = sorter.name();
@@ -222,6 +304,7 @@ Outcome Feed(const Input& input, sort::WindowSorter& sorter, std::string_view ac
   settings.sums = input.type == ValueType::kFloat32 || input.type == ValueType::kInt64 ||
                   input.type == ValueType::kUint32;
   if (input.type == ValueType::kIpv6) settings.hierarchy.prefix_lengths = {16, 48, 128};
+  if (change != nullptr) change(settings);
   const StreamHandle stream = test.pipeline.streams().Create("s", settings).value();
   const QueryEngine engine(test.pipeline);
   int number = 0;
@@ -233,7 +316,7 @@ Outcome Feed(const Input& input, sort::WindowSorter& sorter, std::string_view ac
                                          batch.time);
     EXPECT_TRUE(result.status.ok()) << result.status;
     if (queries && ++number % 2 == 0) {
-      AskEverything(engine, input.type);
+      AskEverything(engine, input.type, settings.frequencies);
       stream->TrimStorage();
       if (number % 6 == 0) test.pipeline.Trim();
     }
@@ -341,6 +424,66 @@ TEST_P(Determinism, CpuAsChosenByMeasurement) {
   ExpectSameBytes(*cpu.sorter, cpu.report.active);
 }
 
+// What a stream may keep so that its windows may come back as samples and runs.
+const ChangeSettings kReducible[] = {[](StreamSettings& settings) { settings.sums = false; },
+                                     [](StreamSettings& settings) {
+                                       settings.sums = false;
+                                       settings.frequencies =
+                                           !HasRanks(settings.type);  // they have nothing else
+                                     }};
+
+// Whether windows came back reduced where that may be: whatever else, the bytes are the same.
+void ExpectSameBytesReduced(const Input& input, sort::WindowSorter& sorter,
+                            std::string_view active) {
+  for (const ChangeSettings change : kReducible) {
+    StdSorter plain;
+    Lent::Seen of_plain;
+    const Outcome expected = Feed(input, plain, "std-sort", 1, false, of_plain, change);
+    EXPECT_EQ(of_plain.reduced, 0);
+    for (const int workers : {1, 4}) {
+      SCOPED_TRACE(testing::Message() << sorter.name() << ", " << workers << " workers");
+      Lent::Seen seen;
+      const Outcome outcome = Feed(input, sorter, active, workers, workers == 4, seen, change);
+      EXPECT_TRUE(outcome.bytes == expected.bytes)
+          << outcome.bytes.size() << " bytes differ from the reference's " << expected.bytes.size();
+      EXPECT_EQ(outcome.stats.count, expected.stats.count);
+      if (input.type == ValueType::kIpv6) {
+        EXPECT_EQ(seen.reduced, 0);
+      } else {
+        EXPECT_GT(seen.reduced, 0)
+            << "of " << seen.windows << " windows, " << seen.kept_whole << " kept whole";
+      }
+    }
+  }
+}
+
+TEST_P(Determinism, ReducedWindows) {
+  StdReducer reducer;
+  ExpectSameBytesReduced(input_, reducer, "std-reduce");
+}
+
+// Summaries of more than samples and items take whole windows.
+TEST_P(Determinism, WindowsOfWhichMoreIsNeededAreNotReduced) {
+  const ChangeSettings more[] = {
+      [](StreamSettings& settings) { settings.quantile_form = QuantileKind::kCompact; },
+      [](StreamSettings& settings) { settings.sliding.values_max = 10'000; },
+      [](StreamSettings& settings) { settings.hierarchy.depth = 3; },
+      [](StreamSettings& settings) { settings.sums = true; }};
+  for (std::size_t i = 0; i < std::size(more); ++i) {
+    const bool string = GetParam() == ValueType::kString;
+    if (i == 0 && !HasRanks(GetParam())) continue;
+    if (i == 2 && !string) continue;
+    if (i == 3 && !ValueSumType(GetParam())) continue;
+    StdReducer reducer;
+    StdSorter plain;
+    Lent::Seen seen;
+    const Outcome expected = Feed(input_, plain, "std-sort", 1, false, seen, more[i]);
+    const Outcome outcome = Feed(input_, reducer, "std-reduce", 4, false, seen, more[i]);
+    EXPECT_EQ(seen.reduced, 0) << "settings " << i;
+    EXPECT_TRUE(outcome.bytes == expected.bytes) << "settings " << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, Determinism, kTypes, TypeName);
 
 // One context for all types: it takes up to 140 ms to open.
@@ -385,6 +528,27 @@ TEST_P(DeterminismGl, GlCompute) {
     GTEST_SKIP() << compute_.report.error;
   }
   ExpectSameBytes(*compute_.sorter, "gl-compute");
+}
+
+TEST_P(DeterminismGl, GlComputeReduced) {
+  if (!compute_.sorter) GTEST_SKIP() << compute_.report.error;
+  ExpectSameBytesReduced(input_, *compute_.sorter, "gl-compute");
+}
+
+// As the daemon has it: gl-compute behind the sorter that sends what it refuses to the CPU.
+TEST_P(DeterminismGl, GlComputeReducedBehindARoute) {
+  if (!compute_.sorter) GTEST_SKIP() << compute_.report.error;
+  Lent::Seen on_cpu;
+  Lent::Seen on_gl;
+  sort::RouteTable table;
+  table.always_gl = true;
+  table.gl_window_max = 1024;
+  sort::RoutedSorter routed("gl-compute", Cpu(on_cpu),
+                            std::make_unique<Lent>(*compute_.sorter, on_gl), table, {});
+  ExpectSameBytesReduced(input_, routed, "gl-compute");
+  EXPECT_GT(on_cpu.windows, 0);
+  EXPECT_GT(on_gl.reduced, 0);
+  EXPECT_EQ(routed.failures(), 0u) << routed.last_failure();
 }
 
 // `auto` on a machine where GL wins from 2^10 keys on (class 1) and the CPU below: both sort
