@@ -108,8 +108,11 @@ LogWriter::Time LogWriter::Step(Time now) {
     return next_try_;
   }
   if (failing) {
-    const std::lock_guard lock(mutex_);
-    failed_ = absl::OkStatus();
+    {
+      const std::lock_guard lock(mutex_);
+      failed_ = absl::OkStatus();
+    }
+    if (options_.progress) options_.progress(durable_.sequence, absl::OkStatus());
   }
   if (sync && pending) next_sync_ = now + options_.sync_interval;
   RemoveReleased();
@@ -238,6 +241,7 @@ void LogWriter::Confirm(std::size_t chunks) {
     ++stats_.syncs;
   }
   for (const Done& each : done) each(absl::OkStatus());
+  if (options_.progress) options_.progress(durable_.sequence, absl::OkStatus());
 }
 
 void LogWriter::Fail(const absl::Status& error, Time now) {
@@ -260,6 +264,7 @@ void LogWriter::Fail(const absl::Status& error, Time now) {
     }
   }
   for (const Done& each : done) each(told);
+  if (options_.progress) options_.progress(durable_.sequence, told);
 }
 
 // Leaves of the segment what is durable; of one that holds nothing so, nothing. Both only spare

@@ -59,6 +59,9 @@ struct LogOptions {
   std::size_t write_bytes = std::size_t{1} << 20;
   /// After an error, before the next attempt.
   std::chrono::microseconds retry_interval{100'000};
+  /// Told, once for each sync and each failure, up to which record the log is durable; and whether
+  /// it takes records. By the thread of Step, without a lock. Cheap, as `Done`; may be empty.
+  std::function<void(std::uint64_t durable_sequence, const absl::Status& status)> progress = {};
 };
 
 struct LogStats {

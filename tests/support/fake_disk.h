@@ -39,12 +39,18 @@ class FakeDisk final : public store::FileSystem {
     fail_error_ = error;
   }
   /// Every operation from now on that changes something fails; 0: none does.
-  void FailAll(int error) { fail_all_ = error; }
+  void FailAll(int error) {
+    const std::lock_guard lock(mutex_);
+    fail_all_ = error;
+  }
   /// Bytes that all files together may have.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
   /// The machine stops in the k-th operation from now on, of any kind that changes something: it
   /// and all later ones fail.
-  void StopAt(std::uint64_t k) { stop_at_ = operations_ + k; }
+  void StopAt(std::uint64_t k) {
+    const std::lock_guard lock(mutex_);
+    stop_at_ = operations_ + k;
+  }
   bool stopped() const { return stop_at_ != 0 && operations_ >= stop_at_; }
   std::uint64_t operations() const { return operations_; }
   std::uint64_t operations(DiskOp op) const { return done_[Index(op)]; }
@@ -74,6 +80,7 @@ class FakeDisk final : public store::FileSystem {
   }
   /// No fault from now on.
   void Heal() {
+    const std::lock_guard lock(mutex_);
     fail_at_ = stop_at_ = 0;
     fail_all_ = 0;
     capacity_ = UINT64_MAX;
