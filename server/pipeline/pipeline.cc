@@ -112,6 +112,14 @@ SorterInUse Pipeline::sorter_in_use() const {
           "gl_failed"};
 }
 
+void Pipeline::WhenDurable(std::uint64_t sequence, Durable done) {
+  if (context_.log == nullptr) {
+    done(sequence, absl::OkStatus());
+  } else {
+    context_.log->WhenDurable(sequence, std::move(done));
+  }
+}
+
 void Pipeline::TellSorter() {
   const SorterInUse in_use = sorter_in_use();
   metrics_.SetSorterInfo(report_.requested, in_use.active, in_use.why, report_.gl.renderer);

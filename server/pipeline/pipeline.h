@@ -66,7 +66,17 @@ class Pipeline final : public IngestSink {
   bool saturated() const override { return gate_.saturated(); }
   void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
 
+  void WhenDurable(std::uint64_t sequence, Durable done) override;
+
   StreamRegistry& streams() { return registry_; }
+  /// From now on `log` is told what streams take in, and acknowledgements wait for it; null: nobody
+  /// is told. REQUIRES: nothing else uses the pipeline. `log` outlives its use.
+  void UseLog(StreamLog* log) { context_.log = log; }
+  /// Null if there is none.
+  StreamLog* log() { return context_.log; }
+  /// While true, limits that many streams share and those of names and items are not looked at: of
+  /// batches that were taken in before. REQUIRES: as UseLog.
+  void SetReplaying(bool replaying) { context_.replaying = replaying; }
   /// What was found and chosen at start.
   const sort::SorterReport& sorter_report() const { return report_; }
   SorterInUse sorter_in_use() const;

@@ -97,6 +97,8 @@ struct AppendResult {
   absl::Status status;         ///< not OK: nothing was taken in; refusal.h has the reason
   std::uint64_t accepted = 0;  ///< values that are part of n from now on
   std::uint64_t refused = 0;   ///< NaN, and pairs whose y is not finite
+  /// What an acknowledgement waits for (IngestSink::WhenDurable); 0: for nothing, there is no log.
+  std::uint64_t log_sequence = 0;
 };
 
 /// Thread: every method from any thread. Lifetime: outlives every ingest source.
@@ -151,6 +153,18 @@ class IngestSink {
   /// room again, or when the pipeline shuts down. `resume` must be cheap: post to your own
   /// executor.
   virtual void WhenReady(std::function<void()> resume) = 0;
+
+  /// Told up to which record all survives a crash from now on. Not OK (UNAVAILABLE): the log's disk
+  /// fails, and what lies behind `durable` is in doubt: it is part of n, and durable only if the
+  /// disk recovers before the process ends.
+  using Durable = std::function<void(std::uint64_t durable, const absl::Status& status)>;
+  /// Calls `done` once, when `durable` is at least `sequence` or the disk fails; from the log's
+  /// thread or at once from this one, so that no lock may be held here that `done` takes. `done`
+  /// must be cheap: post to your own executor. Without a log everything is as durable as it will
+  /// be.
+  virtual void WhenDurable(std::uint64_t sequence, Durable done) {
+    done(sequence, absl::OkStatus());
+  }
 };
 
 }  // namespace tidemark::server

@@ -142,6 +142,13 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = weight.status();
     return result;
   }
+  const absl::StatusOr<std::uint64_t> logged =
+      LogBatch({.time = time, .count = count, .values = values, .payloads = payloads});
+  if (!logged.ok()) {
+    result.status = logged.status();
+    return result;
+  }
+  result.log_sequence = *logged;
   weight_ = *weight;
   BeginBatch(time, full);
   const auto append = [&]<class Value>(Value) {
@@ -286,6 +293,15 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
     result.status = status;
     return result;
   }
+  const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kNumbers,
+                                                         .time = time,
+                                                         .count = values.size(),
+                                                         .values = std::as_bytes(values)});
+  if (!logged.ok()) {
+    result.status = logged.status();
+    return result;
+  }
+  result.log_sequence = *logged;
   BeginBatch(time, full);
   AppendKeys(keys, time, full);
   result.accepted = kept;

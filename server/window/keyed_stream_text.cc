@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "server/window/concat.h"
@@ -42,6 +43,10 @@ std::size_t KeyedStream<Key>::EntryBytes(std::string_view item) const {
 template <class Key>
 absl::StatusOr<std::size_t> KeyedStream<Key>::TakeText(std::span<const std::string_view> items,
                                                        std::size_t most) {
+  if (context_.replaying) {
+    context_.text.Change(0, most);
+    return most;
+  }
   if (most <= context_.text.limit() / kTextShareUnseen && context_.text.TryTake(most)) return most;
   const auto needed_now = [&] {  // of a hierarchy, `items` has what stands above them, too
     std::vector<std::string_view> fresh;
@@ -122,9 +127,11 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
     if (type() == ValueType::kString) {
       result.status = CheckPayloads(values.size(), payloads.size());
       if (!result.status.ok()) return result;
+      const std::size_t item_bytes_max =
+          context_.replaying ? std::numeric_limits<std::size_t>::max() : context_.item_bytes_max;
       std::size_t most = 0;
       for (const std::string_view item : values) {
-        result.status = CheckItem(item, context_.item_bytes_max);
+        result.status = CheckItem(item, item_bytes_max);
         if (!result.status.ok()) return result;
         most += EntryBytes(item);
       }
@@ -148,6 +155,17 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         result.status = taken.status();
         return result;
       }
+      const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kTexts,
+                                                             .time = time,
+                                                             .count = values.size(),
+                                                             .texts = values,
+                                                             .payloads = payloads});
+      if (!logged.ok()) {
+        CountDictionary(*taken);  // gives back what was taken
+        result.status = logged.status();
+        return result;
+      }
+      result.log_sequence = *logged;
       weight_ = *weight;
       BeginBatch(time, full);
       for (std::size_t i = 0; i < values.size(); ++i) {

@@ -23,6 +23,7 @@ enum class Refusal : char {
   kItemTooLarge = 'i',  ///< an item is longer than limits.max_item_bytes
   kTextLimit = 't',     ///< limits.max_text_bytes is reached
   kTypeMismatch = 'm',  ///< a batch contradicts itself or names no known type
+  kLog = 'l',           ///< the log's disk fails or is too far behind
 };
 
 /// What was being done when it was refused.
@@ -53,6 +54,8 @@ inline std::string_view ReasonOf(const absl::Status& status, Attempt what) {
         return "text_limit";
       case Refusal::kTypeMismatch:
         return "type_mismatch";
+      case Refusal::kLog:
+        return "log_unavailable";
     }
   }
   switch (status.code()) {

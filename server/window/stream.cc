@@ -4,6 +4,7 @@
 
 #include "server/window/concat.h"
 #include "server/window/keyed_stream.h"
+#include "server/window/refusal.h"
 #include "server/window/text_rules.h"
 
 namespace tidemark::server {
@@ -60,9 +61,24 @@ std::string Describe(const StreamSettings& settings) {
   return text;
 }
 
-void Stream::MarkDeleted() {
+absl::Status Stream::MarkDeleted() {
   const std::lock_guard lock(mutex_);
+  if (context_.log != nullptr) {
+    if (absl::Status status = context_.log->Deleted(log_id_); !status.ok()) return status;
+  }
   deleted_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::uint64_t> Stream::LogBatch(LoggedBatch batch) {
+  if (context_.log == nullptr) return 0;
+  batch.stream_id = log_id_;
+  batch.element = settings_.element();
+  absl::StatusOr<std::uint64_t> sequence = context_.log->Batch(batch);
+  if (absl::IsUnavailable(sequence.status())) {
+    return WithRefusal(sequence.status(), Refusal::kLog);
+  }
+  return sequence;
 }
 
 absl::Status Stream::CheckPayloads(std::size_t values, std::size_t payload_bytes) const {

@@ -33,6 +33,7 @@
 #include "server/window/capacity_rule.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
+#include "server/window/stream_log.h"
 #include "server/window/text_budget.h"
 #include "summaries/sliding_times.h"
 #include "summaries/window_digest.h"
@@ -122,6 +123,11 @@ struct StreamContext {
   /// Told, for each window, how long it took to sample it and merge it into its summaries; by the
   /// thread that did it, without a lock. May be empty.
   std::function<void(std::chrono::duration<double>)> merged = nullptr;
+  /// Told what streams take in; null: nobody is. Set while no other thread uses a stream.
+  StreamLog* log = nullptr;
+  /// What is taken in was taken in before, within the limits of then: limits that many streams
+  /// share, and those of names and items, are not looked at. Set as `log` is.
+  bool replaying = false;
 };
 
 struct StreamStats {
@@ -185,8 +191,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// two that meet one is lost: it changes what a digest costs, nothing else.
   std::atomic<GridMemory>& grid_memory() { return grid_memory_; }
 
-  /// From now on appends answer NOT_FOUND.
-  void MarkDeleted();
+  /// Under what id the log knows it; 0: there is none. REQUIRES: no other thread knows the stream.
+  void set_log_id(std::uint64_t id) { log_id_ = id; }
+
+  /// From now on appends answer NOT_FOUND. Errors: the log's; the stream is then as before.
+  absl::Status MarkDeleted();
 
  protected:
   Stream(std::string name, StreamSettings settings, StreamContext& context)
@@ -195,6 +204,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   absl::Status DeletedStatus() const;
   /// That there are as many payloads as the stream's type wants.
   absl::Status CheckPayloads(std::size_t values, std::size_t payload_bytes) const;
+  /// Tells the log, if there is one, what the stream is about to take in: see stream_log.h. Its id
+  /// and type are set here. What the acknowledgement waits for. mutex_ held.
+  absl::StatusOr<std::uint64_t> LogBatch(LoggedBatch batch);
 
   StreamContext& context_;
   const std::string name_;
@@ -202,6 +214,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   mutable std::mutex mutex_;
   bool deleted_ = false;  // guarded by mutex_
+  std::uint64_t log_id_ = 0;
 
  private:
   std::atomic<GridMemory> grid_memory_;

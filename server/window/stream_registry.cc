@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "server/window/concat.h"
 #include "server/window/keyed_stream.h"
+#include "server/window/refusal.h"
 #include "server/window/text_rules.h"
 #include "summaries/hierarchy.h"
 
@@ -126,10 +128,12 @@ void StreamRegistry::set_defaults(StreamSettings defaults) {
 }
 
 absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSettings& settings) const {
-  if (absl::Status status = CheckStreamName(name, limits_.name_bytes_max); !status.ok()) {
+  constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+  const std::size_t name_bytes_max = context_.replaying ? kAny : limits_.name_bytes_max;
+  if (absl::Status status = CheckStreamName(name, name_bytes_max); !status.ok()) {
     return status;
   }
-  if (streams_.size() >= limits_.streams_max) {
+  if (streams_.size() >= limits_.streams_max && !context_.replaying) {
     return absl::ResourceExhaustedError(Concat("cannot create stream \"", Printable(name),
                                                "\": the limit of ", limits_.streams_max,
                                                " streams is reached"));
@@ -145,6 +149,12 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
                                                     const StreamSettings& settings) {
   if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
+  if (context_.log != nullptr) {
+    const absl::StatusOr<std::uint64_t> id = context_.log->Created(name, settings);
+    if (absl::IsUnavailable(id.status())) return WithRefusal(id.status(), Refusal::kLog);
+    if (!id.ok()) return id.status();
+    stream->set_log_id(*id);
+  }
   streams_.emplace(stream->name(), stream);
   return stream;
 }
@@ -162,6 +172,12 @@ absl::StatusOr<StreamHandle> StreamRegistry::Create(std::string_view name,
 }
 
 absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, StreamState state) {
+  if (context_.log != nullptr) {
+    return absl::UnimplementedError(
+        Concat("stream \"", Printable(name),
+               "\" cannot begin with summaries: the log holds values alone, and would lose them at "
+               "a restart; expected store.durability none"));
+  }
   const StreamSettings settings = std::visit([](const auto& held) { return held.settings; }, state);
   const auto exists = [&]() -> absl::Status {
     if (!streams_.contains(name)) return absl::OkStatus();
@@ -223,15 +239,14 @@ absl::StatusOr<StreamHandle> StreamRegistry::Find(std::string_view name) const {
 }
 
 absl::Status StreamRegistry::Delete(std::string_view name) {
-  StreamHandle stream;
-  {
-    const std::unique_lock lock(mutex_);
-    const auto at = streams_.find(name);
-    if (at == streams_.end()) return NoSuchStream(name);
-    stream = std::move(at->second);
-    streams_.erase(at);
-  }
-  stream->MarkDeleted();
+  StreamHandle stream;  // destroyed without the lock
+  const std::unique_lock lock(mutex_);
+  const auto at = streams_.find(name);
+  if (at == streams_.end()) return NoSuchStream(name);
+  stream = at->second;
+  // Under the lock, so that the log has it before another stream of that name.
+  if (absl::Status status = stream->MarkDeleted(); !status.ok()) return status;
+  streams_.erase(at);
   return absl::OkStatus();
 }
 

@@ -35,14 +35,15 @@ class StreamRegistry {
   void set_defaults(StreamSettings defaults);
 
   /// Creates the stream, or finds it if it exists with the same settings. Errors: INVALID_ARGUMENT
-  /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED.
+  /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED, the
+  /// log's.
   absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
   /// Creates a stream that begins with a state. Errors: as Create's, ALREADY_EXISTS whatever the
-  /// settings; those of KeyedStream::Restore.
+  /// settings; those of KeyedStream::Restore; UNIMPLEMENTED where there is a log.
   absl::StatusOr<StreamHandle> Restore(std::string_view name, StreamState state);
   /// See IngestSink::Open.
   absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ElementType> type);
-  /// NOT_FOUND names the stream.
+  /// NOT_FOUND names the stream. Delete's errors also: the log's.
   absl::StatusOr<StreamHandle> Find(std::string_view name) const;
   absl::Status Delete(std::string_view name);
 

@@ -1,0 +1,64 @@
+// The store's log as streams and sources see it: what streams take in becomes records, and those
+// who wait are told how far the log is, once for each sync.
+#ifndef TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_
+#define TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "server/store/file_system.h"
+#include "server/store/log_reader.h"
+#include "server/store/log_thread.h"
+#include "server/store/log_writer.h"
+#include "server/window/stream_log.h"
+
+namespace tidemark::server {
+
+/// Thread: any; Stop and the destructor one, when no stream takes anything in any more. Lifetime:
+/// files outlives it.
+/// Costs: a batch is copied once and summed once, under its stream's lock.
+class DurableLog final : public StreamLog {
+ public:
+  /// Told when the log begins to refuse, and with OK when it takes records again; by the log's
+  /// thread. May be empty.
+  using Trouble = std::function<void(const absl::Status&)>;
+
+  /// `end` and `next_stream_id`: from ReplayLog. `new_log_id`: random, not 0.
+  DurableLog(store::FileSystem& files, store::LogOptions options, store::LogEnd end,
+             std::uint64_t new_log_id, std::uint64_t next_stream_id, Trouble trouble);
+  ~DurableLog() override;
+
+  absl::StatusOr<std::uint64_t> Created(std::string_view name,
+                                        const StreamSettings& settings) override;
+  absl::Status Deleted(std::uint64_t stream_id) override;
+  absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) override;
+  std::uint64_t last_sequence() const override { return thread_.log().Stats().last_sequence; }
+  void WhenDurable(std::uint64_t sequence, IngestSink::Durable done) override;
+
+  store::LogStats Stats() const { return thread_.log().Stats(); }
+
+  /// Syncs all that is pending, tells those who wait, and refuses more. Errors: UNAVAILABLE.
+  absl::Status Stop();
+
+ private:
+  absl::StatusOr<std::uint64_t> Append(const store::LogEntry& entry);
+  void Progress(std::uint64_t durable, const absl::Status& status);
+
+  const Trouble trouble_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::multimap<std::uint64_t, IngestSink::Durable> waiting_;  // by the sequence waited for
+  std::uint64_t durable_;
+  absl::Status status_;
+  std::uint64_t next_stream_id_;
+
+  mutable store::LogThread thread_;  // last: it calls Progress from its first moment on
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_

@@ -1,0 +1,154 @@
+#include "server/durability/replay.h"
+
+#include <cstring>
+#include <future>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/durability/definition.h"
+#include "server/store/log_format.h"
+#include "server/window/concat.h"
+#include "server/window/text_rules.h"
+
+namespace tidemark::server {
+namespace {
+
+std::span<const std::byte> AsBytes(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+class Replay {
+ public:
+  explicit Replay(Pipeline& pipeline) : pipeline_(pipeline) {}
+
+  absl::Status Visit(std::uint64_t sequence, const store::LogEntry& entry) {
+    const absl::Status status = std::visit([this](const auto& what) { return Do(what); }, entry);
+    if (status.ok()) return status;
+    const auto code = absl::IsFailedPrecondition(status) ? absl::StatusCode::kFailedPrecondition
+                                                         : absl::StatusCode::kDataLoss;
+    return absl::Status(code, Concat("record ", sequence, " of the log cannot be replayed: ",
+                                     std::string(status.message())));
+  }
+
+  Replayed& result() { return result_; }
+
+ private:
+  absl::Status Do(const store::StreamCreated& created) {
+    absl::StatusOr<Definition> definition = DecodeDefinition(created.definition);
+    if (!definition.ok()) return definition.status();
+    if (created.stream_id < result_.next_stream_id) {
+      return absl::DataLossError(Concat("the stream's id ", created.stream_id,
+                                        " is not above those before; expected at least ",
+                                        result_.next_stream_id));
+    }
+    if (pipeline_.streams().Find(definition->name).ok()) {
+      return absl::DataLossError(
+          Concat("stream \"", Printable(definition->name), "\" is created a second time"));
+    }
+    absl::StatusOr<StreamHandle> stream =
+        pipeline_.streams().Create(definition->name, definition->settings);
+    if (!stream.ok()) return absl::DataLossError(stream.status().message());
+    (*stream)->set_log_id(created.stream_id);
+    streams_.emplace(created.stream_id, *std::move(stream));
+    result_.next_stream_id = created.stream_id + 1;
+    return absl::OkStatus();
+  }
+
+  absl::Status Do(const store::StreamDeleted& deleted) {
+    const auto at = streams_.find(deleted.stream_id);
+    if (at == streams_.end()) return NoStream(deleted.stream_id);
+    if (absl::Status status = pipeline_.streams().Delete(at->second->name()); !status.ok()) {
+      return absl::DataLossError(status.message());
+    }
+    streams_.erase(at);
+    return absl::OkStatus();
+  }
+
+  absl::Status Do(const store::Batch& batch) {
+    const auto at = streams_.find(batch.stream_id);
+    if (at == streams_.end()) return NoStream(batch.stream_id);
+    const StreamHandle& stream = at->second;
+    const ElementType element = stream->settings().element();
+    if (batch.value_type != static_cast<std::uint8_t>(element.value) ||
+        batch.payload_type != static_cast<std::uint8_t>(element.payload)) {
+      return absl::DataLossError(
+          Concat("a batch of types ", batch.value_type, " and ", batch.payload_type, "; stream \"",
+                 Printable(stream->name()), "\" holds ", ElementTypeName(element)));
+    }
+    const AppendResult result = Append(stream, batch);
+    if (!result.status.ok()) return absl::DataLossError(result.status.message());
+    ++result_.batches;
+    result_.values += result.accepted;
+    WaitForRoom();
+    return absl::OkStatus();
+  }
+
+  AppendResult Append(const StreamHandle& stream, const store::Batch& batch) {
+    const std::span<const std::byte> payloads = AsBytes(batch.payloads);
+    const bool pairs = stream->settings().payload != PayloadType::kNone;
+    switch (static_cast<BatchForm>(batch.form)) {
+      case BatchForm::kPacked:
+        return pairs
+                   ? pipeline_.AppendPairs(stream, AsBytes(batch.values), payloads,
+                                           batch.recorded_time_us)
+                   : pipeline_.AppendPacked(stream, AsBytes(batch.values), batch.recorded_time_us);
+      case BatchForm::kNumbers: {
+        if (batch.value_bytes != sizeof(double)) break;
+        std::vector<double> numbers(batch.count);
+        if (!numbers.empty()) {
+          std::memcpy(numbers.data(), batch.values.data(), batch.values.size());
+        }
+        return pipeline_.AppendNumbers(stream, numbers, batch.recorded_time_us);
+      }
+      case BatchForm::kTexts: {
+        if (batch.value_bytes != 0) break;
+        const std::vector<std::string_view> texts = store::BatchTexts(batch);
+        return pairs ? pipeline_.AppendStringPairs(stream, texts, payloads, batch.recorded_time_us)
+                     : pipeline_.AppendStrings(stream, texts, batch.recorded_time_us);
+      }
+    }
+    AppendResult unknown;
+    unknown.status = absl::DataLossError(
+        Concat("a batch of form ", batch.form, " with values of ", batch.value_bytes, " bytes"));
+    return unknown;
+  }
+
+  // As a source does.
+  void WaitForRoom() {
+    if (!pipeline_.saturated()) return;
+    const auto room = std::make_shared<std::promise<void>>();
+    pipeline_.WhenReady([room] { room->set_value(); });
+    room->get_future().wait();
+  }
+
+  static absl::Status NoStream(std::uint64_t id) {
+    return absl::DataLossError(Concat("there is no stream of id ", id));
+  }
+
+  Pipeline& pipeline_;
+  absl::flat_hash_map<std::uint64_t, StreamHandle> streams_;
+  Replayed result_;
+};
+
+}  // namespace
+
+absl::StatusOr<Replayed> ReplayLog(store::FileSystem& files, const std::string& folder,
+                                   Pipeline& pipeline) {
+  Replay replay(pipeline);
+  pipeline.SetReplaying(true);
+  absl::StatusOr<store::LogEnd> end =
+      store::ReadLog(files, folder, 0, [&](std::uint64_t sequence, const store::LogEntry& entry) {
+        return replay.Visit(sequence, entry);
+      });
+  pipeline.SetReplaying(false);
+  if (!end.ok()) return end.status();
+  replay.result().end = *std::move(end);
+  return std::move(replay.result());
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,101 @@
+// What streams and those who wait are told while the disk works, fails and recovers.
+#include "server/durability/durable_log.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include "server/window/refusal.h"
+#include "tests/server/durability/logged_pipeline.h"
+
+namespace tidemark::server {
+namespace {
+
+using Told = std::pair<std::uint64_t, absl::Status>;
+
+Told Wait(Pipeline& pipeline, std::uint64_t sequence) {
+  const auto told = std::make_shared<std::promise<Told>>();
+  pipeline.WhenDurable(sequence, [told](std::uint64_t durable, const absl::Status& status) {
+    told->set_value({durable, status});
+  });
+  return told->get_future().get();
+}
+
+TEST(DurableLog, WithoutOneEverythingIsAcknowledgedAtOnce) {
+  TestPipeline plain;
+  const std::vector<double> values = {1, 2};
+  EXPECT_EQ(plain.Append<double>("a", ValueType::kFloat64, values).log_sequence, 0u);
+  EXPECT_TRUE(Wait(plain.pipeline, 0).second.ok());
+}
+
+TEST(DurableLog, WhatWasWaitedForSurvives) {
+  testing::FakeDisk disk;
+  std::mt19937_64 random(3);
+  const std::vector<double> values(100, 4.5);
+  for (int round = 1; round <= 5; ++round) {
+    {
+      LoggedPipeline live(disk);
+      EXPECT_EQ(live.replayed_batches(), static_cast<std::uint64_t>(round - 1));
+      const AppendResult result = live.held().Append<double>("a", ValueType::kFloat64, values);
+      ASSERT_TRUE(result.status.ok());
+      const auto [durable, status] = Wait(live.pipeline(), result.log_sequence);
+      EXPECT_TRUE(status.ok());
+      EXPECT_GE(durable, result.log_sequence);
+      disk.StopAt(1);  // nothing more reaches the disk
+    }
+    disk.Crash(random);
+  }
+}
+
+TEST(DurableLog, RefusesWhileTheDiskFailsAndRecovers) {
+  testing::FakeDisk disk;
+  std::promise<void> failed;
+  std::promise<void> recovered;
+  LoggedPipeline live(disk, SmallWindows(), [&](const absl::Status& status) {
+    (status.ok() ? recovered : failed).set_value();
+  });
+  const std::vector<double> values(10, 1.5);
+  const auto append = [&] { return live.held().Append<double>("a", ValueType::kFloat64, values); };
+  EXPECT_TRUE(Wait(live.pipeline(), append().log_sequence).second.ok());
+
+  disk.FailAll(ENOSPC);
+  const AppendResult doubtful = append();
+  ASSERT_TRUE(doubtful.status.ok());  // in memory, and so in answers
+  const auto [durable, status] = Wait(live.pipeline(), doubtful.log_sequence);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_LT(durable, doubtful.log_sequence);
+  failed.get_future().wait();
+  const AppendResult refused = append();
+  EXPECT_TRUE(absl::IsUnavailable(refused.status));
+  EXPECT_EQ(ReasonOf(refused.status, Attempt::kBatch), "log_unavailable");
+  const absl::Status none = live.pipeline().Open("b", std::nullopt).status();
+  EXPECT_EQ(ReasonOf(none, Attempt::kOpen), "log_unavailable") << none;
+  EXPECT_TRUE(absl::IsUnavailable(live.pipeline().streams().Delete("a")));
+  EXPECT_EQ(live.pipeline().streams().Find("a").value()->Stats().count, 20u);
+  EXPECT_EQ(live.pipeline().streams().size(), 1u);
+
+  disk.Heal();
+  recovered.get_future().wait();
+  EXPECT_TRUE(Wait(live.pipeline(), append().log_sequence).second.ok());
+  ASSERT_TRUE(live.log().Stop().ok());
+  EXPECT_TRUE(absl::IsUnavailable(append().status));  // closed
+  TestPipeline again;
+  EXPECT_EQ(ReplayLog(disk, kLogFolder, again.pipeline).value().values, 30u);
+}
+
+TEST(DurableLog, AnImportIsRefused) {
+  testing::FakeDisk disk;
+  LoggedPipeline live(disk);
+  EXPECT_TRUE(absl::IsUnimplemented(
+      live.pipeline()
+          .streams()
+          .Restore("a",
+                   KeyedState<std::uint64_t>{
+                       {}, StreamSummaries<std::uint64_t>(StreamSettings().summaries()), {}})
+          .status()));
+}
+
+}  // namespace
+}  // namespace tidemark::server
