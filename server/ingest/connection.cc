@@ -105,7 +105,7 @@ bool Connection::MustPause() const {
   // While stopping, what has been read is taken in whatever the sink says: it is at most one
   // buffer. What is still to be read may be much more.
   if (stopping_ && !DrainsAtStop()) return false;
-  return out_.size() + writing_.size() > context_.outbound_bytes_max || context_.sink.saturated();
+  return UnsentBytes() > context_.outbound_bytes_max || context_.sink.saturated();
 }
 
 void Connection::WaitReadable() {
@@ -180,7 +180,7 @@ void Connection::Pump() {
       if (peer_ended_ || (stopping_ && drain_left_ == 0)) TakeInNoMore();
       return;
     case Parsed::kPaused:
-      if (out_.size() + writing_.size() > context_.outbound_bytes_max) {
+      if (UnsentBytes() > context_.outbound_bytes_max) {
         waits_for_writer_ = true;  // OnWritten goes on
       } else {
         PauseForSink();
@@ -269,10 +269,9 @@ void Connection::OnWritten(const error_code& error) {
     return;
   }
   StartWrite();
-  if (state_ == State::kFlushing && !write_outstanding_) {
+  if (state_ == State::kFlushing && !write_outstanding_ && HeldBytes() == 0) {
     Linger();
-  } else if (waits_for_writer_ &&
-             out_.size() + writing_.size() <= context_.outbound_bytes_max / 2) {
+  } else if (waits_for_writer_ && UnsentBytes() <= context_.outbound_bytes_max / 2) {
     Pump();
     if (!waits_for_sink() && !waits_for_writer_) WaitReadable();
   }
@@ -289,7 +288,17 @@ void Connection::Finish() {
     if (!error) self->Close();
   });
   StartWrite();
-  if (!write_outstanding_) Linger();
+  if (!write_outstanding_ && HeldBytes() == 0) Linger();
+}
+
+void Connection::Release() {
+  if (state_ == State::kOpen || state_ == State::kFlushing) StartWrite();
+}
+
+void Connection::Post(std::function<void()> task) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), task = std::move(task)] {
+    if (self->state_ != State::kClosed) task();
+  });
 }
 
 void Connection::Linger() {

@@ -7,7 +7,8 @@
 // Flow control, in order of importance:
 //  1. sink.saturated(): reading stops until the sink's WhenReady; counted in `paused`.
 //  2. more than outbound_bytes_max of answers unsent: reading stops until half of them are gone. A
-//     producer that never reads its answers so costs a bounded amount and is slowed by TCP.
+//     producer that never reads its answers so costs a bounded amount and is slowed by TCP; and so
+//     is one whose answers wait for the disk (HeldBytes).
 // Stop: what has been read is taken in. A protocol that acknowledges leaves it at that: its peer
 // knows what was not. Of one that does not (DrainsAtStop) all that the kernel held at Stop is read
 // and taken in, as fast as the sink has room; what arrives later, or is left at Abort, is told to
@@ -94,6 +95,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual bool DrainsAtStop() const { return false; }
   /// Nothing has arrived for a while.
   virtual void OnQuiet() {}
+  /// Of answers that wait for something else than the socket: they count as unsent, and the
+  /// connection ends when they have left, or its time is over. Call Release when some went to
+  /// out().
+  virtual std::size_t HeldBytes() const { return 0; }
+  /// Sends what is in out().
+  void Release();
+  /// Runs `task` on the strand unless the connection is closed by then. Thread: any.
+  void Post(std::function<void()> task);
 
   bool MustPause() const;
   /// Answers not sent yet; append to it.
@@ -112,6 +121,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void RefuseArrived();
   std::size_t Available();
   void PauseForSink();
+  std::size_t UnsentBytes() const { return out_.size() + writing_.size() + HeldBytes(); }
   void StartWrite();
   void OnWritten(const boost::system::error_code& error);
   void Finish();

@@ -1,6 +1,8 @@
 #include "server/ingest/tcp_server.h"
 
 #include <boost/asio/io_context.hpp>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -48,6 +50,15 @@ class FramedConnection final : public Connection {
     StreamHandle stream;
     ElementType type = ValueType::kFloat64;
   };
+  // An acknowledgement that waits until the log is durable up to `sequence`.
+  struct Held {
+    std::uint64_t sequence;
+    std::uint64_t batch_id;
+    std::uint64_t accepted;
+    std::uint64_t refused;
+    std::uint32_t handle;
+    std::string behind;  // answers of what came next, which wait for nothing themselves
+  };
 
   Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
                std::size_t& needed) override {
@@ -78,6 +89,7 @@ class FramedConnection final : public Connection {
     if (values_ > 0) context().metrics.values.Increment(static_cast<double>(values_));
     if (nan_ > 0) Refuse("nan", nan_);
     batches_ = values_ = nan_ = 0;
+    WaitForLog();
     return parsed;
   }
 
@@ -102,6 +114,50 @@ class FramedConnection final : public Connection {
     }
   }
 
+  // Answers leave in the order of what they answer: one that waits for the log holds back those
+  // behind it.
+  std::string& Answers() { return held_.empty() ? out() : held_.back().behind; }
+
+  std::size_t HeldBytes() const override { return held_bytes_; }
+
+  // One question for all that is held by now: the log answers it once it has synced the last of
+  // them, or fails.
+  void WaitForLog() {
+    if (held_.empty() || asked_) return;
+    asked_ = true;
+    const std::weak_ptr<Connection> weak = weak_from_this();
+    context().sink.WhenDurable(held_.back().sequence,
+                               [this, weak](std::uint64_t durable, const absl::Status& status) {
+                                 const auto self = weak.lock();
+                                 if (!self) return;
+                                 Post([this, self, durable, status] {
+                                   asked_ = false;
+                                   OnLog(durable, status);
+                                 });
+                               });
+  }
+
+  void OnLog(std::uint64_t durable, const absl::Status& status) {
+    while (!held_.empty() && (!status.ok() || held_.front().sequence <= durable)) {
+      const Held& held = held_.front();
+      if (held.sequence <= durable) {
+        wire::AppendAck(out(), held.batch_id, held.accepted, held.refused);
+      } else {
+        Refuse("log_unavailable", held.accepted);
+        wire::AppendError(out(), static_cast<int>(status.code()), wire::kErrorForBatch, held.handle,
+                          held.batch_id,
+                          "batch " + std::to_string(held.batch_id) +
+                              " was taken in and is not durable: " + std::string(status.message()));
+      }
+      out() += held.behind;
+      held_.pop_front();
+    }
+    held_bytes_ = held_.size() * wire::kAckBytes;
+    for (const Held& held : held_) held_bytes_ += held.behind.size();
+    Release();
+    WaitForLog();
+  }
+
   void OnBadFrame(const wire::FrameError& error) {
     Refuse(error.kind == wire::FrameError::Kind::kTooLarge ? "frame_too_large" : "bad_frame", 1);
     Warn(error.message);
@@ -113,7 +169,7 @@ class FramedConnection final : public Connection {
                             std::string_view message) {
       Refuse(reason, 1);
       wire::AppendError(
-          out(), static_cast<int>(code), wire::kErrorForOpen, frame.handle, 0,
+          Answers(), static_cast<int>(code), wire::kErrorForOpen, frame.handle, 0,
           "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
     };
     const std::optional<wire::WireElement> asked = wire::ParseWireElement(frame.value_type);
@@ -140,7 +196,7 @@ class FramedConnection final : public Connection {
     const ElementType actual = context().sink.TypeOf(*stream);
     streams_[frame.handle] = {*std::move(stream), actual};
     last_ = nullptr;
-    wire::AppendOpened(out(), frame.handle, ToWire(actual));
+    wire::AppendOpened(Answers(), frame.handle, ToWire(actual));
   }
 
   OpenStream* Find(std::uint32_t handle) {
@@ -214,14 +270,25 @@ class FramedConnection final : public Connection {
     ++batches_;
     values_ += result.accepted;
     nan_ += result.refused;
-    wire::AppendAck(out(), frame.batch_id, result.accepted, result.refused);
+    if (result.log_sequence == 0) {
+      wire::AppendAck(Answers(), frame.batch_id, result.accepted, result.refused);
+      return;
+    }
+    held_.push_back({.sequence = result.log_sequence,
+                     .batch_id = frame.batch_id,
+                     .accepted = result.accepted,
+                     .refused = result.refused,
+                     .handle = frame.handle,
+                     .behind = {}});
+    held_bytes_ += wire::kAckBytes;
   }
 
   void RefuseBatch(const wire::ClientFrame& frame, std::string_view reason, std::uint64_t values,
                    const absl::Status& status) {
     Refuse(reason, values);
     wire::AppendError(
-        out(), static_cast<int>(status.code()), wire::kErrorForBatch, frame.handle, frame.batch_id,
+        Answers(), static_cast<int>(status.code()), wire::kErrorForBatch, frame.handle,
+        frame.batch_id,
         "batch " + std::to_string(frame.batch_id) + ": " + std::string(status.message()));
   }
 
@@ -229,7 +296,7 @@ class FramedConnection final : public Connection {
     metrics_.Refused(Source::kTcp, reason).Increment(static_cast<double>(count));
   }
   void Fatal(absl::StatusCode code, std::string_view message) {
-    wire::AppendError(out(), static_cast<int>(code), wire::kErrorFatal, 0, 0, message);
+    wire::AppendError(Answers(), static_cast<int>(code), wire::kErrorFatal, 0, 0, message);
   }
   void Warn(const std::string& message) {
     if (log_.Admit(now())) log_.Write(IngestLogLevel::kWarning, "tcp " + peer() + ": " + message);
@@ -248,6 +315,9 @@ class FramedConnection final : public Connection {
   OpenStream* last_ = nullptr;
   std::uint32_t last_handle_ = 0;
   std::vector<std::string_view> items_;
+  std::deque<Held> held_;
+  std::size_t held_bytes_ = 0;  // what they will be as answers
+  bool asked_ = false;          // the log was asked, and has not answered
   std::uint64_t batches_ = 0;
   std::uint64_t values_ = 0;
   std::uint64_t nan_ = 0;

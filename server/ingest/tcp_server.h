@@ -2,10 +2,11 @@
 // docs/protocol.md.
 //
 // Every OPEN gets one OPENED or ERROR, every BATCH one ACK or ERROR, in the order in which they
-// were sent. An ACK says that the values are part of the stream's n. Packed values go to the sink
-// straight from the read buffer; the answers of one read leave in one write. Errors that leave
-// framing intact are answered and the connection goes on; broken framing is answered with a fatal
-// ERROR that names the byte, and the connection is closed.
+// were sent. An ACK says that the values are part of the stream's n and, where the sink has a log,
+// that they are durable; if the log's disk fails, ERROR UNAVAILABLE, and the values may be counted
+// or not. Packed values go to the sink straight from the read buffer; the answers of one read leave
+// in one write. Errors that leave framing intact are answered and the connection goes on; broken
+// framing is answered with a fatal ERROR that names the byte, and the connection is closed.
 #ifndef TIDEMARK_SERVER_INGEST_TCP_SERVER_H_
 #define TIDEMARK_SERVER_INGEST_TCP_SERVER_H_
 

@@ -1,10 +1,12 @@
 #include "server/rpc/ingest_service.h"
 
+#include <algorithm>
 #include <deque>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "server/rpc/batch_reader.h"
 #include "server/rpc/convert.h"
@@ -52,6 +54,7 @@ class ReadingReactor : public Reactor, public IngestCall {
       return new Refused<Reactor>(status);
     }
     reactor->self_ = reactor;
+    reactor->weak_ = reactor;
     reactor->Resume();
     return reactor.get();
   }
@@ -100,7 +103,22 @@ class ReadingReactor : public Reactor, public IngestCall {
 
   // Parses bytes_ and takes the batch in. A status that is not OK ends the call.
   virtual absl::Status TakeIn(const grpc::ByteBuffer& bytes) = 0;
-  // mutex_ held, in all below. Whether nothing may be read until ReadOnAfterWait.
+  // Sees to it that OnLog is called when the log is durable up to `sequence`, or fails. One
+  // question at a time, however many batches wait.
+  void WaitForLog(std::uint64_t sequence) {
+    if (sequence == 0) return;
+    {
+      const std::lock_guard lock(mutex_);
+      log_wanted_ = std::max(log_wanted_, sequence);
+      if (log_asked_) return;
+      log_asked_ = true;
+    }
+    AskLog(sequence);
+  }
+
+  // mutex_ held, in all below. All up to `durable` is; status not OK: what is behind is in doubt.
+  virtual void OnLog(std::uint64_t durable, const absl::Status& status) = 0;
+  // Whether nothing may be read until ReadOnAfterWait.
   virtual bool MustWait() { return false; }
   // Nothing is read any more: the call ends with `status`, at once or when its answers have left.
   virtual void ReadsAreOver(const absl::Status& status) = 0;
@@ -162,6 +180,27 @@ class ReadingReactor : public Reactor, public IngestCall {
                environment_.limits.batch_bytes_max, " bytes of values"));
   }
 
+  void AskLog(std::uint64_t sequence) {
+    sink().WhenDurable(sequence, [weak = weak_](std::uint64_t durable, const absl::Status& status) {
+      if (const auto self = weak.lock()) self->LogAnswered(durable, status);
+    });
+  }
+  void LogAnswered(std::uint64_t durable, const absl::Status& status) {
+    std::uint64_t next = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      log_asked_ = false;
+      OnLog(durable, status);
+      if (!status.ok() || log_wanted_ <= durable) {
+        log_wanted_ = 0;
+        return;
+      }
+      log_asked_ = true;
+      next = log_wanted_;
+    }
+    AskLog(next);
+  }
+
   void Resume() {
     const std::lock_guard lock(mutex_);
     if (reads_ == Reads::kOver) return;
@@ -180,6 +219,9 @@ class ReadingReactor : public Reactor, public IngestCall {
   }
 
   std::shared_ptr<ReadingReactor> self_;  // until OnDone
+  std::weak_ptr<ReadingReactor> weak_;    // for the log, which may answer after OnDone
+  std::uint64_t log_wanted_ = 0;          // up to where the log must be; guarded by mutex_
+  bool log_asked_ = false;                // and has not answered; guarded by mutex_
   grpc::ByteBuffer bytes_;
   Reads reads_ = Reads::kBusy;
   std::optional<absl::Status> stopped_;  // Stop came while a batch was being taken in
@@ -198,10 +240,41 @@ class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::By
     total_.set_batches(total_.batches() + 1);
     total_.set_accepted(total_.accepted() + result.accepted);
     total_.set_refused(total_.refused() + result.refused);
+    {
+      const std::lock_guard lock(mutex_);
+      last_sequence_ = std::max(last_sequence_, result.log_sequence);
+    }
+    WaitForLog(result.log_sequence);
     return absl::OkStatus();
   }
 
   void ReadsAreOver(const absl::Status& status) override {
+    ended_ = status;
+    FinishIfDurable();
+  }
+
+  void OnLog(std::uint64_t durable, const absl::Status& status) override {
+    durable_ = durable;
+    doubt_ = status;
+    FinishIfDurable();
+  }
+
+  // The answer acknowledges all batches of the call.
+  void FinishIfDurable() {
+    if (!ended_) return;
+    if (last_sequence_ <= durable_) {
+      FinishWith(*std::exchange(ended_, std::nullopt));
+    } else if (!doubt_.ok()) {
+      ended_.reset();
+      metrics()
+          .Refused(Source::kGrpc, "log_unavailable")
+          .Increment(static_cast<double>(total_.accepted()));
+      FinishWith(absl::UnavailableError(
+          Concat(std::string(doubt_.message()), "; not all of this call is durable")));
+    }
+  }
+
+  void FinishWith(const absl::Status& status) {
     if (status.ok()) {
       Finish(ToGrpc(SerializeMessage(total_, kAnyBytes, *response_)));
     } else if (absl::IsUnavailable(status)) {
@@ -217,6 +290,11 @@ class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::By
   v1::PushRequest request_;
   v1::PushResponse total_;
   grpc::ByteBuffer* const response_;
+  // All below: guarded by mutex_.
+  std::uint64_t last_sequence_ = 0;  // what the answer waits for
+  std::uint64_t durable_ = 0;
+  absl::Status doubt_;                 // what the log said last
+  std::optional<absl::Status> ended_;  // nothing is read any more
 };
 
 // Reads and writes run side by side: at most one of each, and a bounded queue of acknowledgements
@@ -260,10 +338,31 @@ class PushAcknowledgedReactor final
     acknowledgement.set_refused(result.refused);
     acknowledgement.set_code(static_cast<int>(result.status.code()));
     acknowledgement.set_message(std::string(result.status.message()));
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(acknowledgement));
-    WriteNext();
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back({result.log_sequence, std::move(acknowledgement)});
+      WriteNext();
+    }
+    WaitForLog(result.log_sequence);
     return absl::OkStatus();
+  }
+
+  void OnLog(std::uint64_t durable, const absl::Status& status) override {
+    durable_ = durable;
+    for (Queued& queued : queue_) {
+      if (status.ok() || queued.sequence <= durable) continue;
+      metrics()
+          .Refused(Source::kGrpc, "log_unavailable")
+          .Increment(static_cast<double>(queued.acknowledgement.accepted()));
+      queued.sequence = 0;
+      queued.acknowledgement.set_accepted(0);
+      queued.acknowledgement.set_refused(0);
+      queued.acknowledgement.set_code(static_cast<int>(status.code()));
+      queued.acknowledgement.set_message(
+          Concat("taken in and not durable: ", std::string(status.message())));
+    }
+    WriteNext();
+    FinishIfIdle();
   }
 
   bool MustWait() override {
@@ -278,19 +377,27 @@ class PushAcknowledgedReactor final
 
   // Below: mutex_ held.
   void WriteNext() {
-    if (writing_ || queue_.empty()) return;
+    if (writing_ || queue_.empty() || queue_.front().sequence > durable_) return;
     // Never fails: the message has only numbers and a text that this process made.
-    if (!SerializeMessage(queue_.front(), kAnyBytes, writing_bytes_).ok()) return;
+    if (!SerializeMessage(queue_.front().acknowledgement, kAnyBytes, writing_bytes_).ok()) return;
     writing_ = true;
     StartWrite(&writing_bytes_);
   }
   void FinishIfIdle() {
-    if (ended_ && !writing_ && queue_.empty()) Finish(ToGrpc(*ended_));
+    if (!ended_ || writing_ || !queue_.empty()) return;
+    Finish(ToGrpc(*std::exchange(ended_, std::nullopt)));
   }
+
+  // Waits, in its turn, until the log is durable up to `sequence`.
+  struct Queued {
+    std::uint64_t sequence;
+    v1::PushAcknowledgedResponse acknowledgement;
+  };
 
   v1::PushAcknowledgedRequest request_;
   // All below: guarded by mutex_.
-  std::deque<v1::PushAcknowledgedResponse> queue_;
+  std::deque<Queued> queue_;
+  std::uint64_t durable_ = 0;  // as the log said last
   grpc::ByteBuffer writing_bytes_;
   std::optional<absl::Status> ended_;  // nothing is read any more; what the call ends with
   bool writing_ = false;

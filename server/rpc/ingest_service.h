@@ -20,6 +20,9 @@ struct IngestLimits {
   std::uint64_t batch_bytes_max = std::uint64_t{4} << 20;
 };
 
+/// Where the sink has a log, acknowledgements, and the answer of Push, wait until it is durable;
+/// UNAVAILABLE if its disk fails: the values may then be counted or not.
+///
 /// Backpressure: while the sink is saturated a call reads nothing more, and HTTP/2 flow control
 /// makes the sender wait. Thread: gRPC's.
 ///

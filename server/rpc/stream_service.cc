@@ -6,6 +6,7 @@
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/window/concat.h"
+#include "server/window/stream_log.h"
 
 namespace tidemark::server {
 namespace {
@@ -15,10 +16,14 @@ constexpr std::uint32_t kPageMax = 1000;
 // be more than a message.
 constexpr std::size_t kPageBytesMax = QueryEngine::kAnswerBytesMax / 4;
 
-// Parses, calls, serializes and ends a call, all at once. `call(request, response)` gives a status.
-template <class Request, class Response>
-grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Metrics& metrics,
-                              std::string_view method, const grpc::ByteBuffer& request_bytes,
+// What a call changed, if anything: a change is answered when the log, if there is one, is durable.
+enum class Changes { kNothing, kStreams };
+
+// Parses, calls, serializes and ends a call. `call(request, response)` gives a status.
+template <class Request, class Response, Changes kChanges = Changes::kNothing>
+grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Pipeline& pipeline,
+                              Metrics& metrics, std::string_view method,
+                              const grpc::ByteBuffer& request_bytes,
                               grpc::ByteBuffer& response_bytes, const auto& call) {
   Request request;
   Response response;
@@ -27,11 +32,20 @@ grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Metrics& met
   if (status.ok()) {
     status = SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
   }
-  if (!status.ok()) {
-    metrics.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
-  }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status));
+  const auto finish = [reactor, &metrics, method](const absl::Status& end) {
+    if (!end.ok()) {
+      metrics.QueryErrors(method, absl::StatusCodeToString(end.code())).Increment();
+    }
+    reactor->Finish(ToGrpc(end));
+  };
+  if (kChanges == Changes::kNothing || !status.ok() || pipeline.log() == nullptr) {
+    finish(status);
+  } else {
+    pipeline.WhenDurable(
+        pipeline.log()->last_sequence(),
+        [finish](std::uint64_t /*durable*/, const absl::Status& durable) { finish(durable); });
+  }
   return reactor;
 }
 
@@ -40,8 +54,8 @@ grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Metrics& met
 grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
-  return Run<v1::CreateStreamRequest, v1::CreateStreamResponse>(
-      context, metrics_, "create_stream", *request_bytes, *response_bytes,
+  return Run<v1::CreateStreamRequest, v1::CreateStreamResponse, Changes::kStreams>(
+      context, pipeline_, metrics_, "create_stream", *request_bytes, *response_bytes,
       [this](const v1::CreateStreamRequest& request, v1::CreateStreamResponse& response) {
         const absl::StatusOr<StreamSettings> settings =
             FromProto(request.config(), pipeline_.streams().defaults());
@@ -57,7 +71,7 @@ grpc::ServerUnaryReactor* StreamServiceImpl::ListStreams(grpc::CallbackServerCon
                                                          const grpc::ByteBuffer* request_bytes,
                                                          grpc::ByteBuffer* response_bytes) {
   return Run<v1::ListStreamsRequest, v1::ListStreamsResponse>(
-      context, metrics_, "list_streams", *request_bytes, *response_bytes,
+      context, pipeline_, metrics_, "list_streams", *request_bytes, *response_bytes,
       [this](const v1::ListStreamsRequest& request, v1::ListStreamsResponse& response) {
         const std::uint32_t asked = request.page_size();
         const std::size_t page = asked == 0 ? kPageMax : std::min(asked, kPageMax);
@@ -86,7 +100,7 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request_bytes,
                                                             grpc::ByteBuffer* response_bytes) {
   return Run<v1::DescribeStreamRequest, v1::DescribeStreamResponse>(
-      context, metrics_, "describe_stream", *request_bytes, *response_bytes,
+      context, pipeline_, metrics_, "describe_stream", *request_bytes, *response_bytes,
       [this](const v1::DescribeStreamRequest& request, v1::DescribeStreamResponse& response) {
         const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(request.name());
         if (stream.ok()) ToProto(**stream, *response.mutable_stream());
@@ -97,8 +111,8 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(grpc::CallbackServer
 grpc::ServerUnaryReactor* StreamServiceImpl::DeleteStream(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
-  return Run<v1::DeleteStreamRequest, v1::DeleteStreamResponse>(
-      context, metrics_, "delete_stream", *request_bytes, *response_bytes,
+  return Run<v1::DeleteStreamRequest, v1::DeleteStreamResponse, Changes::kStreams>(
+      context, pipeline_, metrics_, "delete_stream", *request_bytes, *response_bytes,
       [this](const v1::DeleteStreamRequest& request, v1::DeleteStreamResponse& /*response*/) {
         return pipeline_.streams().Delete(request.name());
       });

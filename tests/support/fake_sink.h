@@ -44,7 +44,7 @@ class Stream {
 /// UTF-8 (checked coarsely: no byte above 0xF4, no lone continuation byte) without control
 /// characters; numbers of integer streams are whole (their range is not checked), items UTF-8, or
 /// the whole batch is refused.
-class FakeSink final : public IngestSink {
+class FakeSink : public IngestSink {
  public:
   static constexpr std::size_t kNameBytesMax = 255;
 
