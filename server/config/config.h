@@ -32,7 +32,7 @@ struct Config {
   };
 
   struct Daemon {
-    /// A folder that must exist and be writable; empty: none. Nothing durable is kept in it yet.
+    /// A folder that must exist and be writable; empty: none. What outlives the process is in it.
     std::string data_dir;
     /// From ready to stop, the ports in use are here as one JSON object; empty: nowhere.
     std::string ports_file;
@@ -92,6 +92,22 @@ struct Config {
     friend bool operator==(const Ingest&, const Ingest&) = default;
   };
 
+  /// What outlives the process, in daemon.data_dir.
+  struct Store {
+    /// none: nothing. log: definitions of streams and every batch; a batch is acknowledged when it
+    /// is synced.
+    std::string durability = "none";
+    /// From one sync to the next, while batches come. An acknowledgement waits for at most so long
+    /// and two syncs; each is worth as many batches as came meanwhile. 0: one after the other.
+    std::uint64_t sync_interval_us = 5'000;
+    /// Of one file of the log. A start holds one in memory.
+    std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+    /// Taken in and not yet synced; beyond, batches are refused with UNAVAILABLE. At 2 GB/s a disk
+    /// has 32 ms to sync these.
+    std::uint64_t max_pending_bytes = std::uint64_t{64} << 20;
+    friend bool operator==(const Store&, const Store&) = default;
+  };
+
   /// Each bounds memory that a client could otherwise make the daemon take.
   struct Limits {
     std::uint64_t max_streams = 100'000;
@@ -119,6 +135,7 @@ struct Config {
   Streams streams;
   Window window;
   Ingest ingest;
+  Store store;
   Limits limits;
 
   friend bool operator==(const Config&, const Config&) = default;

@@ -100,6 +100,16 @@ constexpr std::array kSettings = {
     Setting{"ingest", "udp_receive_buffer_bytes", "udp-receive-buffer-bytes",
             TIDEMARK_FIELD(ingest.udp_receive_buffer_bytes), "asked of the kernel for StatsD",
             4 * kKiB, kGiB},
+    Setting{"store", "durability", "durability", TIDEMARK_FIELD(store.durability),
+            "log: batches outlive the process, and are acknowledged when they do", 0, 0, false,
+            "none log"},
+    Setting{"store", "sync_interval_us", "sync-interval-us", TIDEMARK_FIELD(store.sync_interval_us),
+            "from one sync of the log to the next", 0, 10'000'000},
+    Setting{"store", "segment_bytes", "log-segment-bytes", TIDEMARK_FIELD(store.segment_bytes),
+            "of one file of the log", kMiB, 4 * kGiB},
+    Setting{"store", "max_pending_bytes", "log-pending-bytes",
+            TIDEMARK_FIELD(store.max_pending_bytes),
+            "taken in and not yet synced; beyond, batches are refused", kMiB, 64 * kGiB},
     Setting{"limits", "max_streams", "max-streams", TIDEMARK_FIELD(limits.max_streams),
             "streams that may exist", 1, 10'000'000},
     Setting{"limits", "max_name_bytes", "max-name-bytes", TIDEMARK_FIELD(limits.max_name_bytes),
@@ -377,6 +387,12 @@ std::string CheckWhole(const Config& config) {
             fmt::format("{} and {} are both {}", a.name, b.name, a.address->ToString()));
       }
     }
+  }
+  if (config.store.durability != "none" && config.daemon.data_dir.empty()) {
+    faults.push_back(
+        fmt::format("store.durability is {} and there is no folder to write to; "
+                    "expected daemon.data_dir",
+                    Quote(config.store.durability)));
   }
   if (!config.daemon.data_dir.empty()) {
     if (const std::string why = CheckWritableFolder(config.daemon.data_dir); !why.empty()) {

@@ -13,6 +13,7 @@
 
 #include "gpu/sort/sorter_factory.h"
 #include "server/daemon/grpc_front.h"
+#include "server/daemon/stored_log.h"
 #include "server/http/http_server.h"
 #include "server/ingest/io_threads.h"
 #include "server/ingest/statsd_server.h"
@@ -138,6 +139,7 @@ struct Daemon::Parts {
 
   // In the order in which they depend on one another: destruction runs upwards.
   Metrics metrics;
+  std::optional<StoredLog> log;  // before the pipeline, which tells it of batches
   Pipeline pipeline;
   IoThreads io;  // after the pipeline: handlers left in it hold streams when it is destroyed
   std::optional<GrpcFront> grpc;
@@ -162,6 +164,10 @@ absl::Status Daemon::Parts::StartServers() {
     if (absl::Status status = http->Start(); !status.ok()) return status;
     serve("http", *config.listen.http, http->address().port);
   }
+  // Behind HTTP, which says that the daemon starts; before anything that takes values in.
+  absl::StatusOr<std::optional<StoredLog>> stored = OpenStoredLog(config, pipeline);
+  if (!stored.ok()) return stored.status();
+  if (stored->has_value()) log.emplace(*std::move(*stored));
   if (config.listen.tcp) {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
@@ -293,6 +299,8 @@ void Daemon::Shutdown() {
   if (parts.tcp) parts.tcp->Stop(left());
   // Senders that do not read their acknowledgements get half of what is left; then they are cut.
   if (parts.grpc) parts.grpc->Stop(left() / 2);
+  // Acknowledgements have left; what had none is synced, too.
+  if (parts.log) parts.log->Stop();
   parts.pipeline.Stop();
   parts.io.Stop();
   if (parts.http) parts.http->Stop();

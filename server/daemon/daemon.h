@@ -4,9 +4,9 @@
 //                                             ▲
 //   gRPC queries, subscriptions ── query engine      HTTP: metrics, health
 //
-// Start order: sorter, pipeline, queries, then the sockets; ready last. Shutdown is the reverse:
-// not ready, no new connections, what was read is taken in, subscriptions end, windows are
-// summarized.
+// Start order: sorter, pipeline, HTTP, the log's replay, then the other sockets; ready last.
+// Shutdown is the reverse: not ready, no new connections, what was read is taken in, subscriptions
+// end, windows are summarized.
 #ifndef TIDEMARK_SERVER_DAEMON_DAEMON_H_
 #define TIDEMARK_SERVER_DAEMON_DAEMON_H_
 

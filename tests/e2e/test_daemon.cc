@@ -116,6 +116,12 @@ void TestDaemon::Stop() {
   EXPECT_TRUE(process_.NothingLeft()) << "tidemarkd left a process behind";
 }
 
+void TestDaemon::Kill() {
+  stopped_ = true;
+  process_.Signal(SIGKILL);
+  EXPECT_EQ(process_.Wait(), 128 + SIGKILL);
+}
+
 std::unique_ptr<client::TcpProducer> TestDaemon::Producer(
     client::TcpProducerOptions options) const {
   auto producer = client::TcpProducer::Connect("127.0.0.1", port("tcp"), options);

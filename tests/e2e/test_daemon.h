@@ -71,6 +71,8 @@ class TestDaemon {
   std::uint64_t RssBytes() const;
 
   void Stop();
+  /// SIGKILL, at whatever it is doing.
+  void Kill();
 
  private:
   TemporaryFolder folder_;

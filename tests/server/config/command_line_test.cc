@@ -95,6 +95,7 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
       value = setting.power_of_two ? "1024" : "1025";
       if (setting.max < 1025) value = "77";
       if (setting.min > 1025) value = "5000";
+      if (setting.min > 5000) value = "5000000";
     } else if (std::holds_alternative<double*>(field)) {
       value = "0.125";
     } else if (std::holds_alternative<std::optional<HostPort>*>(field)) {
@@ -107,8 +108,11 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
     const std::string flag = "--" + std::string(setting.flag);
     std::vector<std::string> args{flag, value};
     if (on != nullptr) args = {value == "true" ? flag : flag + "=false"};
+    std::vector<std::string> needed;  // by the setting, in any case
+    if (setting.key == "durability") needed = {"--data-dir", folder_.string()};
+    args.insert(args.end(), needed.begin(), needed.end());
     const auto by_flag = Parse(args);
-    const auto by_variable = Parse({}, {{setting.EnvName(), value}});
+    const auto by_variable = Parse(needed, {{setting.EnvName(), value}});
     ASSERT_TRUE(by_flag.ok()) << flag << " " << value << ": " << by_flag.status();
     ASSERT_TRUE(by_variable.ok()) << setting.EnvName() << ": " << by_variable.status();
     EXPECT_NE(by_flag->config, Config()) << flag << " has no effect";
@@ -189,6 +193,10 @@ TEST_F(CommandLine, DataFolderMustBeWritable) {
   // No process can make a file there, root included.
   EXPECT_THAT(Fault({"--data-dir", "/proc"}), HasSubstr("the folder \"/proc\" cannot be written"));
   ASSERT_TRUE(Parse({"--data-dir", folder_.string()}).ok());
+  EXPECT_EQ(Fault({"--durability", "log"}),
+            "store.durability is \"log\" and there is no folder to write to; expected "
+            "daemon.data_dir");
+  ASSERT_TRUE(Parse({"--durability", "log", "--data-dir", folder_.string()}).ok());
   std::filesystem::remove(file);
   EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "the check has left a file behind";
 }

@@ -1,0 +1,223 @@
+// What a daemon with a log has after it was killed: everything that it acknowledged, in the order
+// in which it came, and the same bytes at every start.
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "tests/e2e/test_daemon.h"
+#include "tests/summaries/cases.h"
+#include "tidemark/v1/ingest.grpc.pb.h"
+
+namespace tidemark::test {
+namespace {
+
+constexpr std::uint32_t kSeed = 20'261'122;
+constexpr std::size_t kProducers = 3;
+constexpr std::size_t kBatchValues = 50;
+
+class DurabilityTest : public testing::Test {
+ protected:
+  std::vector<std::string> Flags(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> flags = {"--data-dir", data_.path(),          "--durability",
+                                      "log",        "--log-segment-bytes", "1048576"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return flags;
+  }
+  std::string LastSegment() const {
+    std::string last;
+    for (const auto& file : std::filesystem::directory_iterator(data_ / "store")) {
+      last = std::max(last, file.path().string());
+    }
+    return last;
+  }
+
+  TemporaryFolder data_;
+};
+
+// Sends batches of whole numbers, counting up from `next`, until the connection breaks. What was
+// not acknowledged is not sent again.
+class Load {
+ public:
+  Load(const TestDaemon& daemon, std::string stream, std::uint64_t next)
+      : sent_(next), producer_(daemon.Producer({.window_batches = 64})), thread_([this, stream] {
+          const auto opened = producer_->Open(stream, wire::WireType::kUint64);
+          ASSERT_TRUE(opened.ok()) << opened.status();
+          std::vector<std::uint64_t> values(kBatchValues);
+          while (true) {
+            std::iota(values.begin(), values.end(), sent_);
+            sent_ += kBatchValues;
+            const auto id = producer_->SendBatch(*opened, std::as_bytes(std::span(values)));
+            acknowledged_ = producer_->accepted();
+            if (!id.ok()) return;
+          }
+        }) {}
+  ~Load() { Join(); }
+  void Join() {
+    if (thread_.joinable()) thread_.join();
+  }
+  std::uint64_t acknowledged() const { return acknowledged_; }
+  /// One more than the last number. After Join.
+  std::uint64_t sent() const { return sent_; }
+  const std::vector<client::BatchError>& errors() const { return producer_->errors(); }
+
+ private:
+  std::uint64_t sent_;
+  std::unique_ptr<client::TcpProducer> producer_;
+  std::atomic<std::uint64_t> acknowledged_{0};
+  std::thread thread_;
+};
+
+TEST_F(DurabilityTest, KilledUnderLoadItHasWhatItAcknowledged) {
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kSeed);
+  std::vector<std::uint64_t> held(kProducers);
+  const int rounds = Cases(6, 200);
+  for (int round = 0; round <= rounds; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    TestDaemon daemon(Flags({"--sync-interval-us", random() % 2 == 0 ? "0" : "5000"}));
+    std::vector<std::unique_ptr<Load>> loads;
+    for (std::size_t i = 0; i < kProducers; ++i) {
+      const std::string stream = Numbered("s", i);
+      if (round > 0) {
+        // A prefix of what was sent, 0, 1, 2, ...: every rank is that of its number.
+        const std::vector<client::Value> numbers{client::Value{held[i] / 3},
+                                                 client::Value{held[i] - 1}};
+        for (const client::RankAnswer& rank : daemon.client().Ranks(stream, numbers).answers) {
+          const std::uint64_t expected = 1 + std::get<std::uint64_t>(rank.value.kind);
+          EXPECT_LE(rank.rank_low, expected);
+          EXPECT_GE(rank.rank_high, expected);
+        }
+      }
+      loads.push_back(std::make_unique<Load>(daemon, stream, held[i]));
+    }
+    const std::uint64_t enough = 1 + random() % 40'000;
+    EXPECT_TRUE(WaitUntil([&] {
+      return std::all_of(loads.begin(), loads.end(),
+                         [&](const auto& load) { return load->acknowledged() >= enough; });
+    }));
+    daemon.Kill();
+    for (const auto& load : loads) load->Join();
+
+    TestDaemon again(Flags());
+    std::vector<std::string> exported;
+    for (std::size_t i = 0; i < kProducers; ++i) {
+      const std::string stream = Numbered("s", i);
+      const std::uint64_t n = again.client().DescribeStream(stream).count;
+      EXPECT_TRUE(loads[i]->errors().empty());
+      EXPECT_GE(n, held[i] + loads[i]->acknowledged()) << "acknowledged and lost";
+      EXPECT_LE(n, loads[i]->sent()) << "more than was ever sent";
+      held[i] = n;
+      exported.push_back(again.client().ExportStream(stream));
+    }
+    again.Kill();
+    TestDaemon same(Flags());
+    for (std::size_t i = 0; i < kProducers; ++i) {
+      EXPECT_EQ(same.client().ExportStream(Numbered("s", i)), exported[i]);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(DurabilityTest, StreamsAndPushesAreThereAfterAnyEnd) {
+  for (const bool killed : {true, false}) {
+    TestDaemon daemon(Flags());
+    client::StreamConfig config;
+    config.type = client::ValueType::kString;
+    const std::string suffix = killed ? "killed" : "stopped";
+    daemon.client().CreateStream("created " + suffix, config);
+    daemon.client().CreateStream("deleted " + suffix, config);
+    daemon.client().DeleteStream("deleted " + suffix);
+    client::Pusher pusher = daemon.client().Push("pushed " + suffix);
+    pusher.Write(std::vector<double>(1000, 2.5));
+    EXPECT_EQ(pusher.Finish().accepted, 1000u);
+    if (killed) {
+      daemon.Kill();
+    } else {
+      daemon.Stop();
+    }
+    TestDaemon again(Flags());
+    EXPECT_EQ(again.client().DescribeStream("pushed " + suffix).count, 1000u);
+    EXPECT_EQ(again.client().DescribeStream("created " + suffix).config.type,
+              client::ValueType::kString);
+    EXPECT_EQ(CodeOf([&] { again.client().DescribeStream("deleted " + suffix); }),
+              client::Code::kNotFound);
+  }
+}
+
+TEST_F(DurabilityTest, AcknowledgedOverGrpcIsThereAfterAKill) {
+  constexpr std::uint64_t kBatches = 1000;  // several times what may wait for its acknowledgement
+  std::uint64_t acknowledged = 0;
+  {
+    TestDaemon daemon(Flags());
+    const auto stub = v1::IngestService::NewStub(
+        grpc::CreateChannel(daemon.address("grpc"), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto call = stub->PushAcknowledged(&context);
+    std::thread writer([&] {
+      v1::PushAcknowledgedRequest request;
+      request.mutable_batch()->set_stream("g");
+      request.mutable_batch()->mutable_float64()->add_values(1.5);
+      for (std::uint64_t id = 1; id <= kBatches; ++id) {
+        request.set_batch_id(id);
+        if (!call->Write(request)) return;
+      }
+    });
+    v1::PushAcknowledgedResponse response;
+    while (acknowledged < kBatches && call->Read(&response)) {
+      EXPECT_EQ(response.batch_id(), ++acknowledged);
+      EXPECT_EQ(response.code(), 0) << response.message();
+    }
+    writer.join();
+    daemon.Kill();
+    context.TryCancel();
+    call->Finish();
+  }
+  EXPECT_EQ(acknowledged, kBatches);
+  TestDaemon again(Flags());
+  EXPECT_EQ(again.client().DescribeStream("g").count, kBatches);
+}
+
+TEST_F(DurabilityTest, TwoDaemonsDoNotShareAFolder) {
+  TestDaemon daemon(Flags());
+  const Completed second =
+      RunProgram({.program = TIDEMARKD_PROGRAM, .arguments = DaemonFlags(Flags())});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_NE(second.err.find("in use by another process"), std::string::npos) << second.err;
+}
+
+TEST_F(DurabilityTest, DamageEndsTheStartAndIsNamed) {
+  {
+    TestDaemon daemon(Flags());
+    for (int i = 0; i < 3; ++i) {
+      client::Pusher pusher = daemon.client().Push("a");
+      pusher.Write(std::vector<double>(100, 1.0));
+      EXPECT_EQ(pusher.Finish().accepted, 100u);
+    }
+  }
+  const std::string segment = LastSegment();
+  std::fstream file(segment, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(300);
+  file.put('\x5a');
+  file.close();
+  const Completed start =
+      RunProgram({.program = TIDEMARKD_PROGRAM, .arguments = DaemonFlags(Flags())});
+  EXPECT_EQ(start.status, 1);
+  EXPECT_NE(start.err.find(segment), std::string::npos) << start.err;
+}
+
+}  // namespace
+}  // namespace tidemark::test
