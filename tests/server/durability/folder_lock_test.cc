@@ -4,13 +4,13 @@
 
 #include <optional>
 
-#include "tests/server/store/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tidemark::server {
 namespace {
 
 TEST(FolderLock, OneAtATime) {
-  const store::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   std::optional<absl::StatusOr<FolderLock>> first(FolderLock::Take(folder.path()));
   ASSERT_TRUE(first->ok()) << first->status();
   const absl::Status second = FolderLock::Take(folder.path()).status();
@@ -20,7 +20,7 @@ TEST(FolderLock, OneAtATime) {
 }
 
 TEST(FolderLock, NamesAFolderThatIsNotThere) {
-  const store::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const absl::Status status = FolderLock::Take(folder.path() + "/absent").status();
   EXPECT_NE(status.message().find("/absent/lock: No such file"), std::string::npos) << status;
 }
