@@ -215,7 +215,8 @@ HeadlessContext HeadlessContext::Open(bool allow_software) {
   for (std::size_t i = 0; i < devices.hardware.size(); ++i) {
     try {
       HeadlessContext context = OpenOnDevice(devices.hardware[i], devices.hardware_index[i]);
-      if (allow_software || !RendererIsSoftware()) return context;
+      // Not even where software is allowed: the next device may be a real one.
+      if (!RendererIsSoftware()) return context;
       failures.push_back(context.device() + ": its driver falls back to a software rasteriser");
     } catch (const EglError& error) {
       failures.emplace_back(error.what());
@@ -226,8 +227,7 @@ HeadlessContext HeadlessContext::Open(bool allow_software) {
     if (devices.hardware.empty() && software == 0) {
       throw EglError(
           "no EGL device: eglQueryDevicesEXT lists none (the GPU's driver was installed without "
-          "its "
-          "GL libraries, or its vendor file is missing from glvnd/egl_vendor.d)");
+          "its GL libraries, or its vendor file is missing from glvnd/egl_vendor.d)");
     }
     if (devices.hardware.empty()) {
       throw EglError("no hardware GL device: EGL lists " + std::to_string(software) +

@@ -15,15 +15,14 @@ Buffer::Buffer(std::size_t bytes, Use use) : bytes_(bytes) {
   if (use == Use::kDevice) {
     // GPU-side copies and shaders alone touch it; glBufferData, which 4.3 has, too.
     glBufferData(GL_COPY_WRITE_BUFFER, size, nullptr, GL_DYNAMIC_COPY);
-  } else if (use == Use::kUpload) {
-    const GLbitfield flags = GL_MAP_WRITE_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
-    glBufferStorage(GL_COPY_WRITE_BUFFER, size, nullptr, flags);
-    mapped_ = static_cast<std::byte*>(glMapBufferRange(GL_COPY_WRITE_BUFFER, 0, size, flags));
   } else {
-    // Not coherent, and in the client's memory: coherent memory may be write-combined, which the
-    // CPU reads at a fraction of the bus's rate.
-    const GLbitfield flags = GL_MAP_READ_BIT | GL_MAP_PERSISTENT_BIT;
-    glBufferStorage(GL_COPY_WRITE_BUFFER, size, nullptr, flags | GL_CLIENT_STORAGE_BIT);
+    GLbitfield flags = GL_MAP_PERSISTENT_BIT;
+    if (use != Use::kReadBack) flags |= GL_MAP_WRITE_BIT | GL_MAP_COHERENT_BIT;
+    if (use != Use::kUpload) flags |= GL_MAP_READ_BIT;
+    // What the CPU reads is in the client's memory, and not coherent where it need not be: other
+    // memory may be write-combined, which the CPU reads at a fraction of the bus's rate.
+    const GLbitfield hint = use == Use::kUpload ? 0 : GL_CLIENT_STORAGE_BIT;
+    glBufferStorage(GL_COPY_WRITE_BUFFER, size, nullptr, flags | hint);
     mapped_ = static_cast<std::byte*>(glMapBufferRange(GL_COPY_WRITE_BUFFER, 0, size, flags));
   }
   try {
@@ -70,6 +69,11 @@ void Buffer::CopyTo(Buffer& to, std::size_t count, std::size_t offset,
   glBindBuffer(GL_COPY_WRITE_BUFFER, to.id_);
   glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_WRITE_BUFFER, static_cast<GLintptr>(offset),
                       static_cast<GLintptr>(to_offset), static_cast<GLsizeiptr>(count));
+}
+
+void Buffer::Clear() {
+  glBindBuffer(GL_COPY_WRITE_BUFFER, id_);
+  glClearBufferData(GL_COPY_WRITE_BUFFER, GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, nullptr);
 }
 
 void Buffer::BindStorage(unsigned binding, std::size_t offset, std::size_t count) const {

@@ -10,11 +10,11 @@ namespace tidemark::gl {
 
 /// Move-only; freed on the context's thread.
 ///
-/// A mapped buffer stays mapped as long as it lives: its memory may be written (kUpload) or read
-/// (kReadBack) on any thread and without a GL call. Nothing keeps the two sides apart but the
-/// caller and a Fence: what GL has been told to read may not be written before the fence behind
-/// that command, and what GL writes is there only after CompleteReadBack(), a fence behind it, and
-/// a wait for it.
+/// A mapped buffer stays mapped as long as it lives: its memory may be written (kUpload, kWindows)
+/// or read (kReadBack, kWindows) on any thread and without a GL call. Nothing keeps the two sides
+/// apart but the caller and a Fence: what GL has been told to read may not be written before the
+/// fence behind that command, and what GL writes is there only after CompleteReadBack(), a fence
+/// behind it, and a wait for it.
 class Buffer {
  public:
   enum class Use {
@@ -22,11 +22,12 @@ class Buffer {
     kUpload,    ///< mapped for writing; what is written is seen by later GL commands (coherent)
     kReadBack,  ///< mapped for reading, in memory that the CPU caches where the driver heeds the
                 ///< hint
+    kWindows,   ///< mapped for both, coherent, in memory that the CPU caches as above
   };
 
   Buffer() = default;
   /// kDevice needs OpenGL 3.1; the mapped ones need buffer storage
-  /// (ComputeCapabilities::buffer_storage). Throws GlError: out of memory.
+  /// (ComputeCapabilities::buffer_storage). Throws GlOutOfMemory.
   /// REQUIRES: bytes > 0.
   Buffer(std::size_t bytes, Use use);
   Buffer(Buffer&& other) noexcept;
@@ -46,6 +47,8 @@ class Buffer {
   /// Tells GL to copy bytes of this buffer, from `offset` on, to another, to `to_offset` on.
   void CopyTo(Buffer& to, std::size_t count, std::size_t offset = 0,
               std::size_t to_offset = 0) const;
+  /// Tells GL to fill it with zeros. Needs OpenGL 4.3.
+  void Clear();
   /// Binds a part to shaders' storage blocks of this binding; `offset` is a multiple of 256, which
   /// suits every device.
   void BindStorage(unsigned binding, std::size_t offset, std::size_t count) const;

@@ -36,7 +36,9 @@ void CheckGl(std::string_view step) {
   if (first == GL_NO_ERROR) return;
   for (int i = 0; i < kErrorFlagsMax && glGetError() != GL_NO_ERROR; ++i) {
   }
-  throw GlError(std::string(step) + " failed: " + ErrorText(first));
+  const std::string message = std::string(step) + " failed: " + ErrorText(first);
+  if (first == GL_OUT_OF_MEMORY) throw GlOutOfMemory(message);
+  throw GlError(message);
 }
 
 void CheckNotReset(std::string_view step) {

@@ -14,7 +14,13 @@ class GlError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws GlError if GL reports an error since the last check.
+/// GL had no memory for an object; what was there before works on.
+class GlOutOfMemory : public GlError {
+ public:
+  using GlError::GlError;
+};
+
+/// Throws GlError if GL reports an error since the last check, GlOutOfMemory where it is that.
 void CheckGl(std::string_view step);
 
 /// Throws GlError if the GPU was reset since the context was made. Needs GL 4.5 or one of the

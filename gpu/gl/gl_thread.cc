@@ -10,14 +10,18 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/egl/egl_error.h"
 #include "gpu/egl/headless_context.h"
 #include "gpu/gl/gl_check.h"
 
 namespace tidemark::gl {
 namespace {
 
-// What a hung driver gets to come back before its thread is left behind.
+constexpr std::chrono::seconds kOpenLimit{30};
+// What a hung driver gets to come back before its thread is left behind, and what one that works
+// gets to end its last tasks and its context.
 constexpr std::chrono::seconds kHungGrace{1};
+constexpr std::chrono::seconds kEndGrace{10};
 
 struct Job {
   std::function<void()> task;
@@ -38,58 +42,80 @@ struct GlThread::State {
   std::exception_ptr start_error;
   bool stop = false;
   bool hung = false;
-  bool busy = false;  // a task is running
+  bool ended = false;  // the thread touches GL no more
   std::shared_ptr<void> kept;
   std::thread thread;  // touched by the owner of GlThread alone
 };
 
-void GlThread::Loop(const std::shared_ptr<State>& state, bool allow_software) {
+void GlThread::Loop(const std::shared_ptr<State>& state, const OpenContext& open) {
   pthread_setname_np(pthread_self(), "tidemark-gl");
-  std::unique_lock lock(state->mutex);
-  std::unique_ptr<egl::HeadlessContext> context;  // outlives all that uses GL below
+  std::unique_ptr<egl::HeadlessContext> context;
+  std::exception_ptr error;
   try {
-    lock.unlock();
-    context = std::make_unique<egl::HeadlessContext>(egl::HeadlessContext::Open(allow_software));
-    lock.lock();
+    context = open();
   } catch (...) {
-    lock.lock();
-    state->start_error = std::current_exception();
+    error = std::current_exception();
   }
-  state->started = true;
-  state->changed.notify_all();
-  if (context == nullptr) return;
-
-  while (true) {
-    state->changed.wait(lock, [&] { return state->stop || !state->queue.empty(); });
-    if (state->queue.empty()) break;  // stopped
-    const std::shared_ptr<Job> job = std::move(state->queue.front());
-    state->queue.pop_front();
-    job->running = true;
-    state->busy = true;
+  {
+    const std::lock_guard lock(state->mutex);
+    state->start_error = error;
+    state->started = true;
     state->changed.notify_all();
+  }
+  if (context != nullptr) RunTasks(*state);
+  context.reset();
+  const std::lock_guard lock(state->mutex);
+  state->ended = true;
+  state->changed.notify_all();
+}
+
+// Returns when it has been told to stop, with `kept` freed.
+void GlThread::RunTasks(State& state) {
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.changed.wait(lock, [&] { return state.stop || !state.queue.empty(); });
+    if (state.queue.empty()) break;  // stopped
+    const std::shared_ptr<Job> job = std::move(state.queue.front());
+    state.queue.pop_front();
+    const bool runs = !state.hung;
+    job->running = runs;
+    state.changed.notify_all();
     lock.unlock();
     std::exception_ptr error;
     try {
-      job->task();
+      if (runs) job->task();
     } catch (...) {
       error = std::current_exception();
     }
     job->task = nullptr;  // what it owns is freed here, on the context's thread
     lock.lock();
     job->error = error;
-    job->done = true;
-    state->busy = false;
-    state->changed.notify_all();
+    job->done = runs;
+    state.changed.notify_all();
   }
-  const std::shared_ptr<void> kept = std::move(state->kept);
+  std::shared_ptr<void> kept = std::move(state.kept);
   lock.unlock();
-  // `kept` is freed before `context`, which is still current.
+  kept.reset();
 }
 
-GlThread::GlThread(bool allow_software) : state_(std::make_shared<State>()) {
-  state_->thread = std::thread([state = state_, allow_software] { Loop(state, allow_software); });
+GlThread::GlThread(bool allow_software)
+    : GlThread(
+          [allow_software] {
+            return std::make_unique<egl::HeadlessContext>(
+                egl::HeadlessContext::Open(allow_software));
+          },
+          kOpenLimit) {}
+
+GlThread::GlThread(OpenContext open, std::chrono::milliseconds limit)
+    : state_(std::make_shared<State>()) {
+  state_->thread = std::thread([state = state_, open = std::move(open)] { Loop(state, open); });
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [&] { return state_->started; });
+  if (!state_->changed.wait_for(lock, limit, [&] { return state_->started; })) {
+    state_->stop = true;  // whenever the driver comes back
+    state_->thread.detach();
+    throw egl::EglError("opening a GL context did not end within " + std::to_string(limit.count()) +
+                        " ms (the GPU's driver hangs)");
+  }
   if (state_->start_error == nullptr) return;
   lock.unlock();
   state_->thread.join();
@@ -100,12 +126,20 @@ GlThread::~GlThread() {
   std::unique_lock lock(state_->mutex);
   state_->stop = true;
   state_->changed.notify_all();
-  if (state_->hung && !state_->changed.wait_for(lock, kHungGrace, [&] { return !state_->busy; })) {
+  const auto grace = state_->hung ? kHungGrace : kEndGrace;
+  if (!state_->changed.wait_for(lock, grace, [&] { return state_->ended; })) {
     state_->thread.detach();
     return;
   }
   lock.unlock();
   state_->thread.join();
+}
+
+std::function<bool()> GlThread::WaitingProbe() const {
+  return [state = state_] {
+    const std::lock_guard lock(state->mutex);
+    return !state->queue.empty();
+  };
 }
 
 void GlThread::Run(std::function<void()> task, std::chrono::milliseconds limit) {

@@ -18,7 +18,7 @@ constexpr std::uint32_t kBlock = kInvocations * kPerInvocation;
 
 constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
 
-enum Stage : int { kCount = 0, kAddUp = 1, kWrite = 2, kSamples = 3 };
+enum Stage : int { kCount = 0, kAddUp = 1, kWrite = 2, kSamples = 3, kCheck = 4 };
 
 gl::Program Make(int key_words, Stage stage) {
   std::ostringstream source;
@@ -78,7 +78,7 @@ GlComputeReducer::GlComputeReducer() {
   binding_bytes_max_ = compute.storage_block_bytes;
   for (const int words : {1, 2}) {
     programs_[words - 1] = {Make(words, kCount), Make(words, kAddUp), Make(words, kWrite),
-                            Make(words, kSamples)};
+                            Make(words, kSamples), Make(words, kCheck)};
   }
   gl::CheckGl("setting up the reducer");
 }
@@ -160,8 +160,23 @@ void GlComputeReducer::WriteSamples(const SortedBuffer& windows,
   Set(program, "stride", strides);
   gl::OrderStorage();
   glDispatchCompute((room + kInvocations - 1) / kInvocations, kReducedChannels, 1);
+  WriteChecks<Key>(windows, found);
   gl::OrderStorageBeforeCopies();
   gl::CheckGl("taking samples");
+}
+
+template <class Key>
+void GlComputeReducer::WriteChecks(const SortedBuffer& windows, FoundSamples& found) const {
+  static_assert(sizeof(KeyChecks) == 3 * kWordBytes, "as the shader writes them");
+  Provide(found.checks, kReducedChannels * sizeof(KeyChecks));
+  gl::OrderStorageBeforeCopies();  // the checks of the request before
+  found.checks.Clear();
+  found.checks.BindStorage(4, 0, found.checks.bytes());
+  const gl::Program& program = ProgramsFor<Key>().check;
+  program.Use();
+  Set(program, "key_at", KeyIndices<Key>(windows));
+  Set(program, "lengths", windows.lengths);
+  glDispatchCompute(Blocks(std::max(1U, Longest(windows.lengths))), kReducedChannels, 1);
 }
 
 template <class Key>

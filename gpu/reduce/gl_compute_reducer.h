@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gpu/gl/buffer.h"
@@ -43,7 +44,28 @@ struct FoundRuns {
 struct FoundSamples {
   gl::Buffer keys;
   std::size_t room = 0;
+  gl::Buffer checks;  ///< kReducedChannels of KeyChecks
 };
+
+/// What the host can compare with the window that it sent, of which it sees samples alone.
+struct KeyChecks {
+  std::uint32_t low_sum = 0;   ///< of the keys' low words, modulo 2^32
+  std::uint32_t high_sum = 0;  ///< the same of their high words; 0 for keys of 32 bits
+  std::uint32_t descents = 0;  ///< keys greater than the next one
+
+  friend bool operator==(const KeyChecks&, const KeyChecks&) = default;
+};
+
+/// What the device finds if it sorted these.
+template <class Key>
+KeyChecks ChecksOf(std::span<const Key> keys) {
+  KeyChecks checks;
+  for (const Key key : keys) {
+    checks.low_sum += static_cast<std::uint32_t>(key);
+    checks.high_sum += static_cast<std::uint32_t>(std::uint64_t{key} >> 32);
+  }
+  return checks;
+}
 
 /// Thread: the one on which the context is current. Errors: throws gl::GlError: no compute shaders,
 /// a request larger than a binding may be, or what GL says.
@@ -55,6 +77,8 @@ class GlComputeReducer {
 
   /// Tells GL to write the runs, or the keys at `places`, of each channel to buffers of the
   /// caller's, and makes them visible to copies. A channel of which nothing is wanted has length 0.
+  /// With samples come the checks of the keys that they were taken from, for one more reading of
+  /// all keys on the device.
   /// For a caller that has several such requests under way.
   template <class Key>
   void WriteRuns(const SortedBuffer& windows, FoundRuns& found) const;
@@ -79,11 +103,14 @@ class GlComputeReducer {
 
  private:
   struct Programs {
-    gl::Program count, add_up, write, samples;
+    gl::Program count, add_up, write, samples, check;
   };
 
   template <class Key>
   const Programs& ProgramsFor() const;
+  /// Adds the checks of all windows to found.checks.
+  template <class Key>
+  void WriteChecks(const SortedBuffer& windows, FoundSamples& found) const;
   void Provide(gl::Buffer& buffer, std::size_t bytes) const;
 
   std::size_t binding_bytes_max_;

@@ -5,6 +5,7 @@
 //   1  a workgroup adds up the blocks of a channel: how many runs lie before each, and in all
 //   2  a workgroup writes the runs of its block where they belong
 //   3  samples
+//   4  a workgroup adds up the keys of its block, and counts where they descend
 layout(local_size_x = INVOCATIONS) in;
 
 #define BLOCK (INVOCATIONS * PER_INVOCATION)
@@ -29,6 +30,12 @@ uniform uint room;      // elements of a channel in `found_keys` and `found_ends
 uniform uvec4 first;    // of samples
 uniform uvec4 stride;
 
+#if STAGE == 4
+layout(std430, binding = 4) restrict buffer Checks {
+  uint checks[];  // of channel c from 3c on: sums of low words, of high words, descents
+};
+#endif
+
 shared uint sums[INVOCATIONS];
 
 // Shared memory as the others wrote it before. Not every version of GLSL says that barrier() alone
@@ -52,7 +59,7 @@ uint sum_up_to_here(uint value) {
   return sums[here];
 }
 
-#if STAGE == 0 || STAGE == 2
+#if STAGE == 0 || STAGE == 2 || STAGE == 4
 
 shared KEY block_keys[BLOCK + 1];
 
@@ -63,6 +70,40 @@ void load_block(uint begin, uint channel) {
   }
   meet();
 }
+
+#if STAGE == 4
+
+#if KEY_WORDS == 1
+uint low_word(uint key) { return key; }
+uint high_word(uint key) { return 0u; }
+bool descends(uint a, uint b) { return a > b; }
+#else
+uint low_word(uvec2 key) { return key.x; }
+uint high_word(uvec2 key) { return key.y; }
+bool descends(uvec2 a, uvec2 b) { return a.y > b.y || (a.y == b.y && a.x > b.x); }
+#endif
+
+void main() {
+  uint begin = gl_WorkGroupID.x * uint(BLOCK);
+  uint channel = gl_WorkGroupID.y;
+  load_block(begin, channel);
+  uvec3 found = uvec3(0u);
+  for (uint i = 0u; i < uint(PER_INVOCATION); ++i) {
+    uint at = i * uint(INVOCATIONS) + gl_LocalInvocationIndex;
+    if (begin + at >= lengths[channel]) break;
+    found += uvec3(low_word(block_keys[at]), high_word(block_keys[at]), 0u);
+    if (begin + at + 1u < lengths[channel] && descends(block_keys[at], block_keys[at + 1u])) {
+      ++found.z;
+    }
+  }
+  for (uint i = 0u; i < 3u; ++i) {
+    meet();  // before `sums` is written again
+    uint block_sum = sum_up_to_here(found[i]);
+    if (gl_LocalInvocationIndex == uint(INVOCATIONS - 1)) atomicAdd(checks[3u * channel + i], block_sum);
+  }
+}
+
+#else
 
 bool ends_run(uint at, uint begin, uint channel) {
   uint index = begin + at;
@@ -95,6 +136,8 @@ void main() {
   }
 #endif
 }
+
+#endif
 
 #elif STAGE == 1
 

@@ -128,6 +128,7 @@ void GlComputeEngine::Reserve(std::size_t index, std::size_t bytes) {
   Slot& slot = slots_[index];
   if (bytes <= slot.capacity) return;
   slot = Slot{};
+  Observe("reserve");
   slot.device = gl::Buffer(bytes, gl::Buffer::Use::kDevice);
   if (compute_.buffer_storage) {
     slot.upload = gl::Buffer(bytes, gl::Buffer::Use::kUpload);
@@ -143,13 +144,36 @@ void GlComputeEngine::Reserve(std::size_t index, std::size_t bytes) {
   slot.capacity = bytes;
 }
 
+std::byte* GlComputeEngine::AddWindowChunk(std::size_t bytes) {
+  if (!compute_.buffer_storage) return nullptr;
+  window_chunks_.emplace_back(bytes, gl::Buffer::Use::kWindows);
+  return window_chunks_.back().mapped();
+}
+
+// What lies in the slot from one mapped window to the next is copied at once.
+void GlComputeEngine::Upload(Slot& slot, const ComputeRequest& request) {
+  if (!compute_.buffer_storage) {
+    slot.device.Write(slot.in, request.bytes);
+    return;
+  }
+  std::size_t begin = 0;
+  const auto copy_slot = [&](std::size_t end, std::size_t next) {
+    if (end > begin) slot.upload.CopyTo(slot.device, end - begin, begin, begin);
+    begin = next;
+  };
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    if (!request.key_from[c]) continue;
+    const auto& [chunk, offset] = *request.key_from[c];
+    copy_slot(request.key_at[c], Aligned(KeyEnd(request, c)));
+    window_chunks_[chunk].CopyTo(slot.device, KeyEnd(request, c) - request.key_at[c], offset,
+                                 request.key_at[c]);
+  }
+  copy_slot(request.bytes, request.bytes);
+}
+
 void GlComputeEngine::SortOnDevice(Slot& slot, const ComputeRequest& request) {
   Observe("upload");
-  if (compute_.buffer_storage) {
-    slot.upload.CopyTo(slot.device, request.bytes);
-  } else {
-    slot.device.Write(slot.in, request.bytes);
-  }
+  Upload(slot, request);
   gl::CheckGl("uploading windows to the GPU");
 
   Observe("sort");
@@ -227,12 +251,14 @@ void GlComputeEngine::ReduceOnDevice(Slot& slot, const ReduceRequest& request) {
       slot.reads.push_back({&slot.device, sizeof(Key), windows.key_at[c], request.smallest_at(c)});
     }
   }
+  slot.reads.push_back(
+      {&slot.samples.checks, kChannels * sizeof(reduce::KeyChecks), 0, request.checks_at(0)});
 }
 
 void GlComputeEngine::SubmitReduced(std::size_t index, const ReduceRequest& request) {
   Slot& slot = slots_[index];
-  SortOnDevice(slot, request.windows);
   if (!reducer_) reducer_.emplace();
+  SortOnDevice(slot, request.windows);
   Observe("reduce");
   if (request.windows.kind.key_bits == 64) {
     ReduceOnDevice<std::uint64_t>(slot, request);

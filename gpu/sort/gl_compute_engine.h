@@ -18,6 +18,7 @@
 #include "gpu/gl/program.h"
 #include "gpu/reduce/gl_compute_reducer.h"
 #include "gpu/sort/compute_plan.h"
+#include "gpu/sort/window_memory.h"
 #include "gpu/sort/window_sorter.h"
 
 namespace tidemark::sort {
@@ -30,6 +31,8 @@ struct ComputeRequest {
   std::array<std::size_t, kChannels> key_at{};      ///< bytes from the slot's start
   std::array<std::size_t, kChannels> payload_at{};  ///< the same; 0 without payloads
   std::size_t bytes = 0;
+  /// Where a channel's keys are mapped already, and not written to the slot.
+  std::array<std::optional<MappedPlace>, kChannels> key_from{};
 };
 
 /// Each part begins at a multiple of 256 bytes, where every device lets a binding begin.
@@ -41,8 +44,8 @@ ComputeRequest LayOut(ElementKind kind, const std::array<std::uint32_t, kChannel
 /// first, `out` holds at tail_at() four words, how many runs each channel has of which they are
 /// needed; where windows lay, those that are needed whole, and the samples of channels of which no
 /// runs are needed (of others they follow from the runs); at smallest_at() the smallest key of each
-/// of the latter. The second step brings runs to where their window lay, their keys first and then
-/// their ends, or the sorted window.
+/// of the latter, and at checks_at() what to compare with all its keys. The second step brings runs
+/// to where their window lay, their keys first and then their ends, or the sorted window.
 struct ReduceRequest {
   ComputeRequest windows;
   std::array<WindowNeeds, kChannels> needs;
@@ -51,8 +54,11 @@ struct ReduceRequest {
   std::size_t smallest_at(std::size_t c) const {
     return tail_at() + kChannels * sizeof(std::uint32_t) + c * sizeof(std::uint64_t);
   }
+  std::size_t checks_at(std::size_t c) const {
+    return smallest_at(kChannels) + c * sizeof(reduce::KeyChecks);
+  }
   /// Bytes of the slot.
-  std::size_t bytes() const { return smallest_at(kChannels); }
+  std::size_t bytes() const { return checks_at(kChannels); }
   /// Whether there is a second step.
   bool any_runs() const;
 };
@@ -75,8 +81,10 @@ struct ComputeOverrides {
 
 /// Sorts requests in kSlots slots. A slot has memory that windows are written to (`in`) and read
 /// from (`out`) on any thread, and a buffer of the device between them. With buffer storage `in`
-/// and `out` are mapped buffers, which the device reads and writes itself: a window is moved by the
-/// CPU once, from where it is into the slot. Without, they are ordinary memory.
+/// and `out` are mapped buffers, which the device reads and writes itself, and so is memory that
+/// windows may lie in from the start (AddWindowChunk): the CPU moves such a window once, from `out`
+/// to where it was, if it comes back whole; others once more, into the slot. Without buffer
+/// storage, both are ordinary memory and there are no chunks.
 ///
 ///   caller: writes `in` → Submit: in ⇒ device, passes, device ⇒ out, fence → Done → caller reads
 ///   `out`
@@ -92,13 +100,15 @@ struct ComputeOverrides {
 /// channel of the longest window's length.
 ///
 /// Thread: the one on which the context is current, all of it but in(), out() and the constant
-/// getters. Errors: throws gl::GlError, which names the step; the slot is then worthless.
+/// getters. Errors: throws gl::GlError, which names the step; the slot is then worthless, but
+/// after gl::GlOutOfMemory it can be used again.
 class GlComputeEngine {
  public:
   /// Two for the bus and the shaders to be busy at once, one for the CPU to write to or read from.
   static constexpr std::size_t kSlots = 3;
 
-  /// `observer` is called before each of the steps "upload", "sort", "reduce" (of reduced
+  /// `observer` is called before each of the steps "reserve" (of a slot's first request and of ones
+  /// larger than any before), "upload", "sort", "reduce" (of reduced
   /// requests), "read back", "wait" and "read found" (the second step of those); tests disturb GL
   /// from it. Throws gl::GlError where the context lacks compute shaders, or shared memory and
   /// invocations enough.
@@ -117,7 +127,11 @@ class GlComputeEngine {
   std::byte* in(std::size_t slot) const { return slots_[slot].in; }
   const std::byte* out(std::size_t slot) const { return slots_[slot].out; }
 
-  /// Tells GL to sort what was written to in(slot), laid out as in the request.
+  /// Maps memory for windows, which stays until the engine ends. Errors: null where there is no
+  /// buffer storage; throws gl::GlOutOfMemory.
+  std::byte* AddWindowChunk(std::size_t bytes);
+
+  /// Tells GL to sort what was written to in(slot), laid out as in the request, and to the chunks.
   void Submit(std::size_t slot, const ComputeRequest& request);
   /// Whether SubmitReduced takes it: what it binds must fit one binding.
   bool TakesReduced(const ComputeRequest& windows) const;
@@ -158,6 +172,7 @@ class GlComputeEngine {
     return (kind.key_bits == 64 ? 1 : 0) + (kind.payload ? 2 : 0);
   }
   const PassProgram& ProgramFor(ElementKind kind);
+  void Upload(Slot& slot, const ComputeRequest& request);
   void SortOnDevice(Slot& slot, const ComputeRequest& request);
   template <class Key>
   void ReduceOnDevice(Slot& slot, const ReduceRequest& request);
@@ -173,6 +188,7 @@ class GlComputeEngine {
   gl::ComputeCapabilities compute_;
   std::array<PassProgram, 4> programs_;  // [IndexOf(kind)]
   std::array<Slot, kSlots> slots_;
+  std::vector<gl::Buffer> window_chunks_;
   std::optional<reduce::GlComputeReducer> reducer_;  // made when it is first used
 };
 

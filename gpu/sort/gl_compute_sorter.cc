@@ -14,9 +14,15 @@
 namespace tidemark::sort {
 namespace {
 
-// How long the GL thread waits for one request before others get their turn: long against handing
-// a task over, short against what windows that are worth a GPU take the CPU (four of 2^16: 1 ms).
-constexpr std::chrono::microseconds kTurn{200};
+// How long the GL thread waits for a request at a time, and how long before it looks whether
+// somebody has something to tell GL meanwhile: long against handing a task over, and short against
+// the 0.4 ms that a fast GPU takes for four windows of 2^20.
+constexpr std::chrono::microseconds kTurn{1000};
+constexpr std::chrono::microseconds kLook{20};
+
+// Of window memory: a chunk holds sixteen of the largest usual windows (2^18 keys of 64 bits), all
+// chunks what a pool keeps and several hundred streams fill.
+constexpr std::size_t kChunkBytes = std::size_t{32} << 20;
 
 template <class Key>
 std::span<const Key> Part(const std::byte* memory, std::size_t at, std::size_t count) {
@@ -28,7 +34,9 @@ void CopyIn(const ComputeRequest& request, PairChannels<Key> channels, std::byte
   for (std::size_t c = 0; c < channels.size(); ++c) {
     const auto& [keys, payloads] = channels[c];
     if (keys.empty()) continue;
-    std::memcpy(in + request.key_at[c], keys.data(), keys.size_bytes());
+    if (!request.key_from[c]) {
+      std::memcpy(in + request.key_at[c], keys.data(), keys.size_bytes());
+    }
     if (!request.kind.payload) continue;
     std::memcpy(in + request.payload_at[c], payloads.data(), payloads.size_bytes());
   }
@@ -104,7 +112,10 @@ bool TakeReduced(const ReduceRequest& request, std::size_t c, const SecondRead& 
   const auto samples =
       Part<Key>(out, at, needs.samples->Count(static_cast<std::uint32_t>(keys.size())));
   to.samples.assign(samples.begin(), samples.end());
-  return LooksLikeSamples<Key>(to.smallest, samples, *needs.samples, keys);
+  reduce::KeyChecks checks;
+  std::memcpy(&checks, out + request.checks_at(c), sizeof(checks));
+  return checks == reduce::ChecksOf<Key>(keys) &&
+         LooksLikeSamples<Key>(to.smallest, samples, *needs.samples, keys);
 }
 
 }  // namespace
@@ -140,15 +151,54 @@ class GlComputeSorter::Lease {
   std::size_t slot_ = 0;
 };
 
+// The place in the line of those who wait for the GPU: requests end in the order in which they were
+// told, so that waiting for the first of them is enough.
+class GlComputeSorter::Turn {
+ public:
+  explicit Turn(GlComputeSorter& sorter) : sorter_(sorter) {
+    std::unique_lock lock(sorter_.mutex_);
+    number_ = sorter_.next_turn_++;
+    sorter_.turns_.insert(number_);
+    sorter_.turn_ended_.wait(lock, [&] { return *sorter_.turns_.begin() == number_; });
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    {
+      const std::lock_guard lock(sorter_.mutex_);
+      sorter_.turns_.erase(number_);
+    }
+    sorter_.turn_ended_.notify_all();
+  }
+
+ private:
+  GlComputeSorter& sorter_;
+  std::uint64_t number_ = 0;
+};
+
 GlComputeSorter::GlComputeSorter(GlComputeOptions options) : options_(std::move(options)) {
   auto started = StartEngine<GlComputeEngine>(
       options_.allow_software, [overrides = options_.overrides, observer = options_.observer] {
         return std::make_shared<GlComputeEngine>(overrides, observer);
       });
   thread_ = std::move(started.thread);
+  others_wait_ = thread_->WaitingProbe();
   engine_ = started.engine;
   gl_ = std::move(started.gl);
   window_max_ = std::min(engine_->window_max({32, false}), engine_->window_max({64, false}));
+  if (!engine_->maps_buffers() || options_.window_memory_bytes < kChunkBytes) return;
+  // Owns the thread, and by it the mapping, for as long as somebody keeps a window there.
+  window_memory_ = std::make_shared<WindowMemory>(
+      kChunkBytes, options_.window_memory_bytes,
+      [thread = thread_, engine = engine_, limit = options_.time_limit](std::size_t bytes) {
+        const auto chunk = std::make_shared<std::byte*>(nullptr);
+        try {
+          thread->Run([engine, bytes, chunk] { *chunk = engine->AddWindowChunk(bytes); }, limit);
+        } catch (const std::exception&) {  // the heap will do; a broken GL is told of by Sort
+          return static_cast<std::byte*>(nullptr);
+        }
+        return *chunk;
+      });
 }
 
 GlComputeSorter::~GlComputeSorter() = default;
@@ -204,6 +254,8 @@ void GlComputeSorter::WithSlot(const std::function<void(std::size_t slot)>& work
   const Lease lease(*this);
   try {
     work(lease.slot());
+  } catch (const gl::GlOutOfMemory& error) {
+    throw SorterRefusal(std::string("gl-compute: ") + error.what());
   } catch (const std::exception& error) {
     {
       const std::lock_guard lock(mutex_);
@@ -214,16 +266,32 @@ void GlComputeSorter::WithSlot(const std::function<void(std::size_t slot)>& work
   }
 }
 
-void GlComputeSorter::MakeRoom(std::size_t slot, std::size_t bytes) {
-  if (engine_->capacity(slot) >= bytes) return;
-  RunTask([engine = engine_, slot, bytes] { engine->Reserve(slot, bytes); });
+template <class Key>
+void GlComputeSorter::Prepare(std::size_t slot, std::size_t bytes, ComputeRequest& request,
+                              PairChannels<Key> channels) {
+  for (std::size_t c = 0; c < channels.size() && window_memory_ != nullptr; ++c) {
+    const std::span<const Key> keys = channels[c].keys;
+    if (keys.empty()) continue;
+    request.key_from[c] = window_memory_->Find(keys.data(), keys.size_bytes());
+    if (request.key_from[c]) mapped_keys_.fetch_add(keys.size(), std::memory_order_relaxed);
+  }
+  if (engine_->capacity(slot) < bytes) {
+    RunTask([engine = engine_, slot, bytes] { engine->Reserve(slot, bytes); });
+  }
+  CopyIn(request, channels, engine_->in(slot));
 }
 
 void GlComputeSorter::WaitUntilRead(std::size_t slot) {
+  const Turn turn(*this);
   const auto start = std::chrono::steady_clock::now();
   const auto done = std::make_shared<bool>(false);
   while (true) {
-    RunTask([engine = engine_, slot, done] { *done = engine->Done(slot, kTurn); });
+    RunTask([engine = engine_, others_wait = others_wait_, slot, done] {
+      for (auto waited = kLook; !*done && waited <= kTurn; waited += kLook) {
+        *done = engine->Done(slot, kLook);
+        if (others_wait()) break;
+      }
+    });
     if (*done) return;
     if (std::chrono::steady_clock::now() - start > options_.time_limit) {
       throw gl::GlError("waiting for sorted windows failed: the GPU was not done within " +
@@ -247,10 +315,9 @@ void GlComputeSorter::SortAll(PairChannels<Key> channels, bool payloads) {
 }
 
 template <class Key>
-void GlComputeSorter::RunRequest(std::size_t slot, const ComputeRequest& request,
+void GlComputeSorter::RunRequest(std::size_t slot, ComputeRequest request,
                                  PairChannels<Key> channels) {
-  MakeRoom(slot, request.bytes);
-  CopyIn(request, channels, engine_->in(slot));
+  Prepare(slot, request.bytes, request, channels);
   RunTask([engine = engine_, slot, request] { engine->Submit(slot, request); });
   WaitUntilRead(slot);
   if (!AllLookSorted(request, channels, engine_->out(slot))) throw gl::GlError(kNotWhatWasGiven);
@@ -300,11 +367,10 @@ void GlComputeSorter::SortReducedAll(Channels<Key> channels, std::span<const Win
 }
 
 template <class Key>
-void GlComputeSorter::RunReduced(std::size_t slot, const ReduceRequest& request,
+void GlComputeSorter::RunReduced(std::size_t slot, ReduceRequest request,
                                  PairChannels<Key> channels,
                                  std::span<ReducedWindow<Key>> reduced) {
-  MakeRoom(slot, request.bytes());
-  CopyIn(request.windows, channels, engine_->in(slot));
+  Prepare(slot, request.bytes(), request.windows, channels);
   RunTask([engine = engine_, slot, request] { engine->SubmitReduced(slot, request); });
   WaitUntilRead(slot);
   const std::byte* out = engine_->out(slot);

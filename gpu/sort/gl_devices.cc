@@ -1,39 +1,61 @@
 #include "gpu/sort/gl_devices.h"
 
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
 #include "gpu/egl/headless_context.h"
 #include "gpu/egl/software_renderer.h"
 #include "gpu/gl/capabilities.h"
 #include "gpu/gl/gl_check.h"
+#include "gpu/gl/gl_thread.h"
 
 namespace tidemark::sort {
 namespace {
+
+// The slowest drivers need a few seconds.
+constexpr std::chrono::seconds kLimit{30};
+
+// What the current context says of its device.
+void ReadInto(GlDevice& device) {
+  const gl::Capabilities capabilities = gl::ReadCapabilities();
+  const gl::ComputeCapabilities compute = gl::ReadComputeCapabilities();
+  // A hardware device whose own driver does not work may be given a software one.
+  device.software = device.software || capabilities.software;
+  device.vendor = capabilities.vendor;
+  device.renderer = capabilities.renderer;
+  device.version = capabilities.version;
+  device.shading_language = gl::ShadingLanguage();
+  device.texture_size_max = capabilities.texture_size_max;
+  device.draw_buffers_max = capabilities.draw_buffers_max;
+  device.compute = compute.available;
+  device.shared_bytes = compute.shared_bytes;
+  device.invocations_max = compute.invocations_max;
+  device.groups_max = compute.groups_max;
+  device.storage_block_bytes = compute.storage_block_bytes;
+  for (const gl::Feature& feature : gl::ReadFeatures()) {
+    device.features.push_back({feature.name, feature.use, feature.present});
+  }
+}
 
 GlDevice Describe(const egl::Device& listed) {
   GlDevice device;
   device.name = "EGL device " + std::to_string(listed.index);
   device.software = listed.software;
   device.drm_file = listed.drm_file;
+  // On a thread of its own: a driver that hangs is told of, and the next device looked at.
   try {
-    const auto context = egl::HeadlessContext::OpenDevice(listed.index);
-    const gl::Capabilities capabilities = gl::ReadCapabilities();
-    const gl::ComputeCapabilities compute = gl::ReadComputeCapabilities();
-    // A hardware device whose own driver does not work may be given a software one.
-    device.software = device.software || capabilities.software;
-    device.vendor = capabilities.vendor;
-    device.renderer = capabilities.renderer;
-    device.version = capabilities.version;
-    device.shading_language = gl::ShadingLanguage();
-    device.reports_reset = context.reports_reset();
-    device.texture_size_max = capabilities.texture_size_max;
-    device.draw_buffers_max = capabilities.draw_buffers_max;
-    device.compute = compute.available;
-    device.shared_bytes = compute.shared_bytes;
-    device.invocations_max = compute.invocations_max;
-    device.groups_max = compute.groups_max;
-    device.storage_block_bytes = compute.storage_block_bytes;
-    for (const gl::Feature& feature : gl::ReadFeatures()) {
-      device.features.push_back({feature.name, feature.use, feature.present});
-    }
+    const auto read = std::make_shared<GlDevice>(device);
+    gl::GlThread thread(
+        [read, index = listed.index] {
+          auto context =
+              std::make_unique<egl::HeadlessContext>(egl::HeadlessContext::OpenDevice(index));
+          read->reports_reset = context->reports_reset();
+          return context;
+        },
+        kLimit);
+    thread.Run([read] { ReadInto(*read); }, kLimit);
+    return *read;
   } catch (const std::runtime_error& error) {  // egl::EglError, gl::GlError
     device.error = error.what();
   }

@@ -92,7 +92,7 @@ std::string_view GlPbsnSorter::SortAll(Channels<Key> channels) {
       if (channels[c].size() > 1) AddParts<Key>(c, channels[c], parts);
     }
   } catch (const std::bad_alloc&) {
-    throw SorterError(std::string(name()) + ": no memory for the ranks of the keys");
+    throw SorterRefusal(std::string(name()) + ": no memory for the ranks of the keys");
   }
   for (std::size_t first = 0; first < parts.size(); first += kChannels) {
     const std::size_t count = std::min(kChannels, parts.size() - first);

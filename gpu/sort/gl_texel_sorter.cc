@@ -78,8 +78,8 @@ std::shared_ptr<Texels> GlTexelSorter::MakeTexels(std::size_t channels, std::uin
     if (two_words) texels->low.assign(wide << log2_keys, kPadding);
     return texels;
   } catch (const std::bad_alloc&) {
-    throw SorterError(name_ + ": no memory for the copy of " +
-                      std::to_string(std::size_t{1} << log2_keys) + " keys a channel");
+    throw SorterRefusal(name_ + ": no memory for the copy of " +
+                        std::to_string(std::size_t{1} << log2_keys) + " keys a channel");
   }
 }
 
@@ -91,6 +91,8 @@ void GlTexelSorter::SortOnGl(const std::shared_ptr<Texels>& texels,
     // has given up.
     thread_->Run([engine = engine_, texels] { engine->Sort(*texels); }, options_.time_limit);
     check();
+  } catch (const gl::GlOutOfMemory& error) {
+    throw SorterRefusal(name_ + ": " + error.what());
   } catch (const std::exception& error) {
     const std::lock_guard lock(mutex_);
     if (first_failure_.empty()) first_failure_ = error.what();

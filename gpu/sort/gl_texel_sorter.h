@@ -35,8 +35,9 @@ struct GlTexelOptions {
 /// leaves every channel as it was.
 ///
 /// Threads: any number of callers; one GL thread (gl::GlThread).
-/// Errors: Sort throws SorterRefusal for a window beyond window_max(), and SorterError for every
-/// failure of GL; after a failure of GL the sorter is broken and every further Sort throws.
+/// Errors: Sort throws SorterRefusal for a window beyond window_max() and for what there is no
+/// memory for, and SorterError for every other failure of GL; after a failure of GL the sorter is
+/// broken and every further Sort throws.
 class GlTexelSorter : public WindowSorter {
  public:
   ~GlTexelSorter() override;
@@ -68,11 +69,12 @@ class GlTexelSorter : public WindowSorter {
   /// Throws SorterRefusal beyond window_max().
   void RefuseBeyondMax(std::size_t keys) const;
   /// Makes room for `channels` channels of 2^log2_keys keys, all of them the largest key. Throws
-  /// SorterError without memory.
+  /// SorterRefusal without memory.
   std::shared_ptr<Texels> MakeTexels(std::size_t channels, std::uint32_t log2_keys,
                                      bool two_words) const;
   /// The engine's Sort on the GL thread, then `check` on this one; counts if neither throws.
-  /// Throws SorterError for whatever they throw, and from then on at once.
+  /// Throws SorterError for whatever they throw, and from then on at once, but SorterRefusal where
+  /// GL had no memory.
   void SortOnGl(const std::shared_ptr<Texels>& texels, const std::function<void()>& check);
 
  private:

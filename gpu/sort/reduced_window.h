@@ -82,8 +82,9 @@ bool LooksLikeRuns(std::span<const Key> keys, std::span<const std::uint32_t> end
 }
 
 /// Samples: ascending, from the window's smallest key on up to its largest, which is the last
-/// sample where that is the window's last key. REQUIRES: as many as the places say; a window that
-/// is not empty.
+/// sample where that is the window's last key. That alone is true of many windows: whoever took
+/// them also says that all keys were ascending and what they add up to (reduce::KeyChecks).
+/// REQUIRES: as many as the places say; a window that is not empty.
 template <class Key>
 bool LooksLikeSamples(Key smallest, std::span<const Key> samples,
                       const reduce::SamplePlaces& places, std::span<const Key> original) {

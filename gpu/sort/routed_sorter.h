@@ -66,6 +66,9 @@ class RoutedSorter final : public WindowSorter {
                      const std::array<std::size_t, kChannels>& lengths) const override {
     return gl_works_.load(std::memory_order_relaxed) && PrefersGl(width_index, lengths);
   }
+  std::shared_ptr<std::pmr::memory_resource> window_memory() const override {
+    return gl_->window_memory();
+  }
   std::uint64_t failures() const override { return failures_.load(std::memory_order_relaxed); }
   std::string last_failure() const override;
 

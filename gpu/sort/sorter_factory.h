@@ -63,10 +63,10 @@ struct SorterSelection {
   SorterReport report;
 };
 
-/// Makes the sorter named in `options`; `auto` measures all GL sorters and uses the fastest one
-/// beside the CPU. A GL sorter that cannot be had is not an error: the report says why, and the
-/// selection holds the `cpu` sorter. Errors: throws std::invalid_argument for an unknown name,
-/// naming those that exist. Thread: any; measures on the calling thread.
+/// Makes the sorter named in `options`; `auto` measures gl-compute and gl-bitonic and uses
+/// the faster one beside the CPU. A GL sorter that cannot be had is not an error: the report says
+/// why, and the selection holds the `cpu` sorter. Errors: throws std::invalid_argument for an
+/// unknown name, naming those that exist. Thread: any; measures on the calling thread.
 SorterSelection MakeSorter(const SorterOptions& options);
 
 /// Whether a GL sorter can be had, whatever `auto` would choose.

@@ -2,14 +2,16 @@
 //
 // A request holds up to four windows, one for each channel of an RGBA texel (Govindaraju,
 // Raghuvanshi, Manocha (SIGMOD 2005), §4: four lists are sorted at once, one in each colour
-// channel). A CPU sorter sorts them one by one; a GPU sorter interleaves them. The result is the
-// same to the bit: each channel ascending, unsigned.
+// channel). A CPU sorter sorts them one by one, a GPU sorter all at once, in whichever layout it
+// likes. The result is the same to the bit: each channel ascending, unsigned.
 #ifndef TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
 #define TIDEMARK_GPU_SORT_WINDOW_SORTER_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -100,6 +102,10 @@ class WindowSorter {
                              const std::array<std::size_t, kChannels>& /*lengths*/) const {
     return false;
   }
+
+  /// Memory that windows are best written to, from which the sorter takes them without a copy; null
+  /// where any will do. It outlives the sorter if a block of it does.
+  virtual std::shared_ptr<std::pmr::memory_resource> window_memory() const { return nullptr; }
 
   /// Requests that the GPU failed to sort and that were sorted on the CPU instead; it stays there
   /// from the first failure on. For the metric; 0 in sorters that do not fall back.

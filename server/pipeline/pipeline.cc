@@ -40,6 +40,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       stage_(
           SortStageOptions{.workers = options.sort_workers}, *sorter_, *fallback_, metrics,
           [this](std::uint64_t weight) { gate_.Leave(weight); }, std::move(on_sorter_error)) {
+  context_.pools.UseMemory(sorter_->window_memory());
   metrics_.QueueLimit(kSortQueue).Set(static_cast<double>(gate_.limit()));
   metrics_.dictionary_limit_bytes().Set(static_cast<double>(options.text_bytes_max));
   TellSorter();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -22,9 +23,19 @@ template <class Key>
 class KeyBuffer {
  public:
   KeyBuffer() = default;
-  explicit KeyBuffer(std::size_t capacity)
-      : keys_(capacity == 0 ? nullptr : std::make_unique_for_overwrite<Key[]>(capacity)),
-        capacity_(static_cast<std::uint32_t>(capacity)) {}
+  /// In `memory`, or on the heap where there is none.
+  explicit KeyBuffer(std::size_t capacity,
+                     std::shared_ptr<std::pmr::memory_resource> memory = nullptr)
+      : capacity_(static_cast<std::uint32_t>(capacity)) {
+    if (capacity == 0) return;
+    if (memory == nullptr) {
+      keys_.reset(new Key[capacity]);  // as make_unique_for_overwrite, but with our deleter
+      return;
+    }
+    const std::size_t bytes = capacity * sizeof(Key);
+    auto* keys = static_cast<Key*>(memory->allocate(bytes, alignof(Key)));
+    keys_ = Keys(keys, Release{std::move(memory), bytes});
+  }
   KeyBuffer(KeyBuffer&& other) noexcept { *this = std::move(other); }
   KeyBuffer& operator=(KeyBuffer&& other) noexcept {
     keys_ = std::move(other.keys_);
@@ -45,7 +56,7 @@ class KeyBuffer {
   void Extend(std::size_t count) { size_ += static_cast<std::uint32_t>(count); }
   void Clear() { size_ = 0; }
 
-  /// Moves the keys into an array of `capacity` >= size() places.
+  /// Moves the keys into an array of `capacity` >= size() places on the heap.
   void Reallocate(std::size_t capacity) {
     KeyBuffer bigger(capacity);
     if (size_ != 0) std::memcpy(bigger.keys_.get(), keys_.get(), size_ * sizeof(Key));
@@ -54,7 +65,21 @@ class KeyBuffer {
   }
 
  private:
-  std::unique_ptr<Key[]> keys_;
+  struct Release {
+    std::shared_ptr<std::pmr::memory_resource> memory;
+    std::size_t bytes = 0;
+
+    void operator()(Key* keys) const {
+      if (memory == nullptr) {
+        delete[] keys;
+      } else {
+        memory->deallocate(keys, bytes, alignof(Key));
+      }
+    }
+  };
+  using Keys = std::unique_ptr<Key[], Release>;
+
+  Keys keys_;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = 0;
 };
@@ -71,6 +96,9 @@ class BufferPool {
   BufferPool() = default;
   explicit BufferPool(std::size_t limit) : limit_(limit) {}
 
+  /// New buffers of kPooledKeys and more are in this memory. REQUIRES: before the first Get.
+  void UseMemory(std::shared_ptr<std::pmr::memory_resource> memory) { memory_ = std::move(memory); }
+
   /// An empty buffer of at least `capacity` places.
   KeyBuffer<Key> Get(std::size_t capacity) {
     if (capacity >= kPooledKeys) {
@@ -85,7 +113,7 @@ class BufferPool {
         return buffer;
       }
     }
-    return KeyBuffer<Key>(capacity);
+    return KeyBuffer<Key>(capacity, capacity >= kPooledKeys ? memory_ : nullptr);
   }
 
   void Put(KeyBuffer<Key> buffer) {
@@ -112,6 +140,7 @@ class BufferPool {
 
  private:
   const std::size_t limit_ = 24;
+  std::shared_ptr<std::pmr::memory_resource> memory_;  // null: the heap
   mutable std::mutex mutex_;
   std::vector<KeyBuffer<Key>> free_;
 };
@@ -131,6 +160,11 @@ struct BufferPools {
     } else {
       return keys128;
     }
+  }
+  /// Of the widths that a GL sorter takes.
+  void UseMemory(const std::shared_ptr<std::pmr::memory_resource>& memory) {
+    keys32.UseMemory(memory);
+    keys64.UseMemory(memory);
   }
   /// Held by all of them.
   std::size_t bytes() const { return keys32.bytes() + keys64.bytes() + keys128.bytes(); }

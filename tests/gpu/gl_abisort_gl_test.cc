@@ -22,6 +22,10 @@ TEST_F(GlABiSortTest, Reports) {
 
 TEST_F(GlABiSortTest, SortsTheLadder) { ExpectSortsTheLadder(); }
 
+TEST_F(GlABiSortTest, SortsEveryLengthUpTo4097) { ExpectSortsEveryLength(); }
+
+TEST_F(GlABiSortTest, SortsAroundPowersOfTwo) { ExpectSortsAroundPowersOfTwo(); }
+
 TEST_F(GlABiSortTest, SortsEveryDistribution) { ExpectSortsEveryDistribution(); }
 
 TEST_F(GlABiSortTest, SortsOneToFourChannelsOfDifferentLengthsAndKinds) {
@@ -106,6 +110,10 @@ TEST_F(GlABiSortTest, RefusesAWindowBeyondTheDevicesLimitAndGoesOn) {
 
 TEST_F(GlABiSortTest, KeepsTheKeysWhateverFails) {
   ExpectKeepsTheKeysWhateverFails("drawing the stream operations");
+}
+
+TEST_F(GlABiSortTest, RefusesWhatThereIsNoMemoryFor) {
+  ExpectRefusesWhatThereIsNoMemoryFor("gl-abisort");
 }
 
 TEST_F(GlABiSortTest, KeepsTheKeysWhenTheDriverHangs) {

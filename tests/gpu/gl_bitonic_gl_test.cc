@@ -29,6 +29,10 @@ TEST_F(GlBitonicTest, Reports) {
 
 TEST_F(GlBitonicTest, SortsTheLadder) { ExpectSortsTheLadder(); }
 
+TEST_F(GlBitonicTest, SortsEveryLengthUpTo4097) { ExpectSortsEveryLength(); }
+
+TEST_F(GlBitonicTest, SortsAroundPowersOfTwo) { ExpectSortsAroundPowersOfTwo(); }
+
 TEST_F(GlBitonicTest, SortsEveryDistribution) { ExpectSortsEveryDistribution(); }
 
 TEST_F(GlBitonicTest, SortsOneToFourChannelsOfDifferentLengthsAndKinds) {
@@ -228,6 +232,10 @@ TEST_F(GlBitonicTest, KeepsTheKeysWhenTheTargetWasCleared) {
         glClearBufferuiv(GL_COLOR, 1, zero.data());
       },
       "checking the sorted windows");
+}
+
+TEST_F(GlBitonicTest, RefusesWhatThereIsNoMemoryFor) {
+  ExpectRefusesWhatThereIsNoMemoryFor("gl-bitonic");
 }
 
 TEST_F(GlBitonicTest, KeepsTheKeysWhenTheDriverHangs) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <thread>
@@ -14,13 +15,17 @@
 #include <vector>
 
 #include "gpu/sort/gl_compute_sorter.h"
+#include "gpu/sort/gl_devices.h"
 #include "gpu/sort/sorter_factory.h"
 #include "tests/gpu/gl_sorter_cases.h"
 
 namespace tidemark::sort {
 namespace {
 
+using testing::AroundPowers;
 using testing::Distributions;
+using testing::EveryLength;
+using testing::ExpectSortsLengths;
 using testing::ExpectSortsLikeStdSort;
 using testing::Ladder;
 using testing::MakeKeys;
@@ -84,27 +89,6 @@ class GlComputeTest : public ::testing::Test {
   static inline std::string why_not_;
 };
 
-// The lengths four at a time, as four channels.
-template <class Key>
-void ExpectSortsLengths(WindowSorter& sorter, const std::vector<std::size_t>& lengths) {
-  for (std::size_t i = 0; i < lengths.size(); i += kChannels) {
-    std::vector<std::vector<Key>> windows;
-    for (std::size_t c = i; c < std::min(i + kChannels, lengths.size()); ++c) {
-      windows.push_back(MakeKeys<Key>("random", lengths[c], lengths[c]));
-    }
-    ExpectSortsLikeStdSort<Key>(sorter, windows, "lengths from " + std::to_string(lengths[i]));
-  }
-}
-
-std::vector<std::size_t> AroundPowers(std::size_t first_log2, std::size_t last_log2) {
-  std::vector<std::size_t> lengths;
-  for (std::size_t k = first_log2; k <= last_log2; ++k) {
-    const std::size_t power = std::size_t{1} << k;
-    lengths.insert(lengths.end(), {power - 1, power, power + 1, power + power / 3});
-  }
-  return lengths;
-}
-
 TEST_F(GlComputeTest, Reports) {
   EXPECT_TRUE(device().gl().available);
   EXPECT_EQ(device().gl().error, "");
@@ -116,18 +100,36 @@ TEST_F(GlComputeTest, Reports) {
   EXPECT_FALSE(masked().maps_buffers());
 }
 
+// Where the test run masks what is optional, it is masked.
+TEST_F(GlComputeTest, SeesWhatTheRunLeavesIt) {
+  if (std::getenv("TIDEMARK_TEST_MASKED") == nullptr) {
+    EXPECT_TRUE(device().maps_buffers());
+    return;
+  }
+  EXPECT_FALSE(device().maps_buffers());
+  EXPECT_EQ(device().window_memory(), nullptr);
+  const GlDevices found = DescribeGlDevices();
+  ASSERT_GE(found.chosen, 0) << found.error;
+  const GlDevice& chosen = found.devices[static_cast<std::size_t>(found.chosen)];
+  EXPECT_TRUE(chosen.compute);
+  for (const GlFeature& feature : chosen.features) {
+    const bool optional = feature.name.find("OpenGL 4.3") == std::string::npos;
+    EXPECT_EQ(feature.present, !optional) << feature.name;
+  }
+}
+
 TEST_F(GlComputeTest, SortsEveryLengthUpTo4097) {
-  std::vector<std::size_t> lengths;
-  for (std::size_t n = 1; n <= 4097; ++n) lengths.push_back(n);
-  ExpectSortsLengths<std::uint32_t>(small(), lengths);
-  ExpectSortsLengths<std::uint64_t>(small(), lengths);
+  for (GlComputeSorter* sorter : {&small(), &device()}) {
+    ExpectSortsLengths<std::uint32_t>(*sorter, EveryLength());
+    ExpectSortsLengths<std::uint64_t>(*sorter, EveryLength());
+  }
 }
 
 TEST_F(GlComputeTest, SortsAroundPowersOfTwo) {
   ExpectSortsLengths<std::uint32_t>(device(), Ladder(1 << 12));
   ExpectSortsLengths<std::uint64_t>(device(), Ladder(1 << 12));
   ExpectSortsLengths<std::uint32_t>(device(), AroundPowers(13, 16));
-  ExpectSortsLengths<std::uint64_t>(device(), AroundPowers(13, 15));
+  ExpectSortsLengths<std::uint64_t>(device(), AroundPowers(13, 16));
   ExpectSortsLengths<std::uint32_t>(small(), AroundPowers(13, 14));
   ExpectSortsLengths<std::uint64_t>(small(), AroundPowers(13, 14));
 }

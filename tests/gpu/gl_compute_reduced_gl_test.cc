@@ -302,6 +302,23 @@ TEST_F(GlComputeReducedTest, KeepsTheKeysWhenTheGpuReturnsSomethingElse) {
   }
 }
 
+// A key of another value where nobody took a sample of: order, ends and samples are as they were.
+TEST_F(GlComputeReducedTest, KeepsTheKeysWhenAKeyThatIsNotSeenIsAnother) {
+  const auto change = [] {
+    GLint buffer = 0;
+    glGetIntegeri_v(GL_SHADER_STORAGE_BUFFER_BINDING, 0, &buffer);
+    glBindBuffer(GL_COPY_READ_BUFFER, static_cast<GLuint>(buffer));
+    constexpr GLintptr kKey = sizeof(std::uint64_t);
+    // The second window begins at the next multiple of 256 bytes behind 777 keys.
+    constexpr GLintptr kSecond = (777 * kKey + 255) / 256 * 256;
+    glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_COPY_READ_BUFFER, kSecond + 9 * kKey,
+                        kSecond + 10 * kKey, kKey);
+  };
+  for (const GlComputeOptions& options : {SmallBlocks(), SmallBlocksWithoutBufferStorage()}) {
+    ExpectReducingFailsAt(options, "reduce", change, "checking the sorted windows");
+  }
+}
+
 TEST_F(GlComputeReducedTest, KeepsTheKeysWhenTheDriverHangs) {
   for (const std::string step : {"upload", "sort", "reduce", "read back", "wait", "read found"}) {
     std::promise<void> driver_comes_back;

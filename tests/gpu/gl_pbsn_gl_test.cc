@@ -43,6 +43,18 @@ TEST_F(GlPbsnTest, SortsTheLadder) {
   }
 }
 
+std::uint64_t Near(std::uint64_t key) { return 0xfedcba9876543210 + key % kBlendRanks; }
+
+TEST_F(GlPbsnTest, SortsEveryLengthUpTo4097) {
+  testing::ExpectSortsLengths<std::uint32_t>(sorter(), testing::EveryLength());
+  testing::ExpectSortsLengths<std::uint64_t>(sorter(), testing::EveryLength(), Near);
+}
+
+TEST_F(GlPbsnTest, SortsAroundPowersOfTwo) {
+  testing::ExpectSortsLengths<std::uint32_t>(sorter(), testing::AroundPowers(13, 16));
+  testing::ExpectSortsLengths<std::uint64_t>(sorter(), testing::AroundPowers(13, 16), Near);
+}
+
 TEST_F(GlPbsnTest, SortsEveryDistribution) {
   for (const std::string& distribution : Distributions()) {
     for (const std::size_t n : {15, 64, 1000, 1024}) {
@@ -133,10 +145,7 @@ TEST_F(GlPbsnTest, SortsFourLargeWindows) {
   ExpectSortsLikeStdSort(sorter(), windows, "2^14");
 }
 
-TEST_F(GlPbsnTest, SortsRandomRequests) {
-  ExpectSortsRandomRequests(
-      200, [](std::uint64_t key) { return 0xfedcba9876543210 + key % kBlendRanks; });
-}
+TEST_F(GlPbsnTest, SortsRandomRequests) { ExpectSortsRandomRequests(200, Near); }
 
 TEST_F(GlPbsnTest, IsMadeByName) { ExpectMadeByName("gl-pbsn"); }
 
@@ -148,6 +157,10 @@ TEST_F(GlPbsnTest, RefusesAWindowBeyondTheDevicesLimitAndGoesOn) {
 
 TEST_F(GlPbsnTest, KeepsTheKeysWhateverFails) {
   ExpectKeepsTheKeysWhateverFails("drawing the steps of the network");
+}
+
+TEST_F(GlPbsnTest, RefusesWhatThereIsNoMemoryFor) {
+  ExpectRefusesWhatThereIsNoMemoryFor("gl-pbsn");
 }
 
 TEST_F(GlPbsnTest, KeepsTheKeysWhenTheDriverHangs) {

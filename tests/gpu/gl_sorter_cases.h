@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/gl/gl_check.h"
 #include "gpu/sort/gl_texel_sorter.h"
 #include "tests/gpu/sort_cases.h"
 
@@ -25,6 +26,43 @@ inline std::vector<std::size_t> LongLadder(std::size_t last) {
   for (std::size_t n = 0; n <= 300; ++n) lengths.push_back(n);
   for (std::size_t power = 512; power <= last; power *= 2) {
     lengths.insert(lengths.end(), {power - 1, power, power + 1});
+  }
+  return lengths;
+}
+
+/// The i-th length of the i-th distribution, four windows a request. `carried` makes keys of such
+/// as the sorter takes.
+template <class Key>
+void ExpectSortsLengths(
+    WindowSorter& sorter, const std::vector<std::size_t>& lengths,
+    const std::function<Key(Key)>& carried = [](Key key) { return key; }) {
+  std::vector<std::vector<Key>> windows;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const std::string& distribution = Distributions()[i % Distributions().size()];
+    windows.push_back(MakeKeys<Key>(distribution, lengths[i], i));
+    for (Key& key : windows.back()) key = carried(key);
+    if (windows.size() < kChannels && i + 1 < lengths.size()) continue;
+    ExpectSortsLikeStdSort(sorter, windows, "lengths up to " + std::to_string(lengths[i]));
+    windows.clear();
+  }
+}
+
+/// 1 to 4097.
+inline std::vector<std::size_t> EveryLength() {
+  std::vector<std::size_t> lengths;
+  for (std::size_t n = 1; n <= 4097; ++n) lengths.push_back(n);
+  return lengths;
+}
+
+/// Both sides of each power of two above those, each with every distribution
+/// (ExpectSortsLengths).
+inline std::vector<std::size_t> AroundPowers(std::size_t first_log2, std::size_t last_log2) {
+  std::vector<std::size_t> lengths;
+  for (std::size_t k = first_log2; k <= last_log2; ++k) {
+    const std::size_t power = std::size_t{1} << k;
+    for (std::size_t i = 0; i < Distributions().size(); ++i) {
+      lengths.insert(lengths.end(), {power - 1, power, power + 1});
+    }
   }
   return lengths;
 }
@@ -104,6 +142,14 @@ class GlSorterTest : public ::testing::Test {
   static void ExpectSortsTheLadder() {
     for (const std::size_t n : LongLadder(1 << 13)) ExpectSortsBothWidths("random", n, n);
   }
+  static void ExpectSortsEveryLength() {
+    ExpectSortsLengths<std::uint32_t>(sorter(), EveryLength());
+    ExpectSortsLengths<std::uint64_t>(sorter(), EveryLength());
+  }
+  static void ExpectSortsAroundPowersOfTwo() {
+    ExpectSortsLengths<std::uint32_t>(sorter(), AroundPowers(13, 16));
+    ExpectSortsLengths<std::uint64_t>(sorter(), AroundPowers(13, 16));
+  }
   static void ExpectSortsEveryDistribution() {
     for (const std::string& distribution : Distributions()) {
       for (const std::size_t n : {15, 64, 1000, 1024}) ExpectSortsBothWidths(distribution, n, 5);
@@ -166,6 +212,28 @@ class GlSorterTest : public ::testing::Test {
     // What a context that was lost without notice looks like: nothing is drawn.
     ExpectFailsAt<Key>(
         "draw", [] { glEnable(GL_RASTERIZER_DISCARD); }, "checking the sorted windows");
+  }
+
+  /// What GL has no memory for is refused, and others are sorted.
+  static void ExpectRefusesWhatThereIsNoMemoryFor(const std::string& name) {
+    bool full = true;
+    Options options = Software();
+    options.observer = [&](std::string_view step) {
+      if (full && step == "upload") throw gl::GlOutOfMemory("making a texture failed: none left");
+    };
+    Sorter sorter(options);
+    std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("low bits only", 500, 1);
+    const std::vector<std::uint32_t> before = keys;
+    const std::vector<std::span<std::uint32_t>> channels = {keys};
+    try {
+      sorter.Sort(Channels<std::uint32_t>(channels));
+      FAIL() << "no exception";
+    } catch (const SorterRefusal& refusal) {
+      EXPECT_EQ(refusal.what(), name + ": making a texture failed: none left");
+    }
+    EXPECT_TRUE(keys == before);
+    full = false;
+    ExpectSortsLikeStdSort<std::uint32_t>(sorter, {keys}, "after a refusal");
   }
 
   static void ExpectKeepsTheKeysWhenTheDriverHangs(const std::string& name) {

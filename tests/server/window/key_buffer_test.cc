@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <memory_resource>
+#include <utility>
+
 namespace tidemark::server {
 namespace {
 
@@ -30,6 +34,47 @@ TEST(BufferPool, HandsLargeBuffersOutAgainAndBoundsWhatItKeeps) {
   EXPECT_LT(pool.Get(kPooledKeys).capacity(), 16 * kPooledKeys) << "far too large a buffer";
   pool.Put(KeyBuffer<std::uint64_t>(8));
   EXPECT_EQ(pool.Get(8).capacity(), 8u);
+}
+
+// Counts what is allocated of it and not freed.
+class CountedMemory : public std::pmr::memory_resource {
+ public:
+  std::size_t bytes = 0;
+
+ private:
+  void* do_allocate(std::size_t count, std::size_t alignment) override {
+    bytes += count;
+    return std::pmr::new_delete_resource()->allocate(count, alignment);
+  }
+  void do_deallocate(void* data, std::size_t count, std::size_t alignment) override {
+    bytes -= count;
+    std::pmr::new_delete_resource()->deallocate(data, count, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+TEST(BufferPool, TakesLargeBuffersFromTheMemoryThatItIsGiven) {
+  const auto memory = std::make_shared<CountedMemory>();
+  BufferPools pools;
+  pools.UseMemory(memory);
+  {
+    KeyBuffer<std::uint32_t> small = pools.keys32.Get(kPooledKeys / 2);
+    KeyBuffer<Key128> wide = pools.keys128.Get(kPooledKeys);
+    EXPECT_EQ(memory->bytes, 0U);
+    KeyBuffer<std::uint32_t> large = pools.keys32.Get(kPooledKeys);
+    large.tail()[0] = 17;
+    large.Extend(1);
+    KeyBuffer<std::uint32_t> moved = std::move(large);
+    EXPECT_EQ(memory->bytes, 4 * kPooledKeys);
+    moved.Reallocate(2 * kPooledKeys);
+    EXPECT_EQ(moved.keys()[0], 17U);
+    EXPECT_EQ(memory->bytes, 0U) << "a copy on the heap keeps nothing of it";
+    pools.keys64.Put(pools.keys64.Get(2 * kPooledKeys));
+    EXPECT_EQ(memory->bytes, 16 * kPooledKeys) << "kept for the next";
+  }
+  pools.Trim();
+  EXPECT_EQ(memory->bytes, 0U);
+  EXPECT_EQ(memory.use_count(), 3) << "a buffer that is gone holds it";
 }
 
 }  // namespace
