@@ -23,35 +23,31 @@ template <class Key>
 class KeyBuffer {
  public:
   KeyBuffer() = default;
-  /// In `memory`, or on the heap where there is none.
-  explicit KeyBuffer(std::size_t capacity,
-                     std::shared_ptr<std::pmr::memory_resource> memory = nullptr)
-      : capacity_(static_cast<std::uint32_t>(capacity)) {
+  /// In `memory`, which outlives it, or on the heap where there is none.
+  explicit KeyBuffer(std::size_t capacity, std::pmr::memory_resource* memory = nullptr)
+      : memory_(memory), capacity_(static_cast<std::uint32_t>(capacity)) {
     if (capacity == 0) return;
-    if (memory == nullptr) {
-      keys_.reset(new Key[capacity]);  // as make_unique_for_overwrite, but with our deleter
-      return;
-    }
-    const std::size_t bytes = capacity * sizeof(Key);
-    auto* keys = static_cast<Key*>(memory->allocate(bytes, alignof(Key)));
-    keys_ = Keys(keys, Release{std::move(memory), bytes});
+    keys_ = static_cast<Key*>(Memory().allocate(capacity * sizeof(Key), alignof(Key)));
   }
   KeyBuffer(KeyBuffer&& other) noexcept { *this = std::move(other); }
   KeyBuffer& operator=(KeyBuffer&& other) noexcept {
-    keys_ = std::move(other.keys_);
+    std::swap(memory_, other.memory_);
+    std::swap(keys_, other.keys_);
+    std::swap(capacity_, other.capacity_);
     size_ = std::exchange(other.size_, 0);
-    capacity_ = std::exchange(other.capacity_, 0);
+    other.Free();
     return *this;
   }
+  ~KeyBuffer() { Free(); }
 
   std::size_t size() const { return size_; }
   std::size_t capacity() const { return capacity_; }
   bool empty() const { return size_ == 0; }
-  std::span<Key> keys() { return {keys_.get(), size_}; }
-  std::span<const Key> keys() const { return {keys_.get(), size_}; }
+  std::span<Key> keys() { return {keys_, size_}; }
+  std::span<const Key> keys() const { return {keys_, size_}; }
 
   /// The places behind size(): capacity() - size() of them, to be written before Extend.
-  Key* tail() { return keys_.get() + size_; }
+  Key* tail() { return keys_ + size_; }
   /// Makes the first `count` places of the tail part of the buffer.
   void Extend(std::size_t count) { size_ += static_cast<std::uint32_t>(count); }
   void Clear() { size_ = 0; }
@@ -59,27 +55,24 @@ class KeyBuffer {
   /// Moves the keys into an array of `capacity` >= size() places on the heap.
   void Reallocate(std::size_t capacity) {
     KeyBuffer bigger(capacity);
-    if (size_ != 0) std::memcpy(bigger.keys_.get(), keys_.get(), size_ * sizeof(Key));
+    if (size_ != 0) std::memcpy(bigger.keys_, keys_, size_ * sizeof(Key));
     bigger.size_ = size_;
     *this = std::move(bigger);
   }
 
  private:
-  struct Release {
-    std::shared_ptr<std::pmr::memory_resource> memory;
-    std::size_t bytes = 0;
+  std::pmr::memory_resource& Memory() const {
+    return memory_ != nullptr ? *memory_ : *std::pmr::new_delete_resource();
+  }
+  void Free() {
+    if (keys_ == nullptr) return;
+    Memory().deallocate(std::exchange(keys_, nullptr), capacity_ * sizeof(Key), alignof(Key));
+    capacity_ = 0;
+  }
 
-    void operator()(Key* keys) const {
-      if (memory == nullptr) {
-        delete[] keys;
-      } else {
-        memory->deallocate(keys, bytes, alignof(Key));
-      }
-    }
-  };
-  using Keys = std::unique_ptr<Key[], Release>;
-
-  Keys keys_;
+  // A pointer alone: there is one such object for each stream, and streams may be a million.
+  std::pmr::memory_resource* memory_ = nullptr;  // null: the heap
+  Key* keys_ = nullptr;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_ = 0;
 };
@@ -96,7 +89,8 @@ class BufferPool {
   BufferPool() = default;
   explicit BufferPool(std::size_t limit) : limit_(limit) {}
 
-  /// New buffers of kPooledKeys and more are in this memory. REQUIRES: before the first Get.
+  /// New buffers of kPooledKeys and more are in this memory, and none outlives the pool. REQUIRES:
+  /// before the first Get.
   void UseMemory(std::shared_ptr<std::pmr::memory_resource> memory) { memory_ = std::move(memory); }
 
   /// An empty buffer of at least `capacity` places.
@@ -113,7 +107,7 @@ class BufferPool {
         return buffer;
       }
     }
-    return KeyBuffer<Key>(capacity, capacity >= kPooledKeys ? memory_ : nullptr);
+    return KeyBuffer<Key>(capacity, capacity >= kPooledKeys ? memory_.get() : nullptr);
   }
 
   void Put(KeyBuffer<Key> buffer) {

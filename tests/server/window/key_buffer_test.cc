@@ -74,7 +74,6 @@ TEST(BufferPool, TakesLargeBuffersFromTheMemoryThatItIsGiven) {
   }
   pools.Trim();
   EXPECT_EQ(memory->bytes, 0U);
-  EXPECT_EQ(memory.use_count(), 3) << "a buffer that is gone holds it";
 }
 
 }  // namespace
