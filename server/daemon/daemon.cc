@@ -13,6 +13,7 @@
 
 #include "gpu/sort/sorter_factory.h"
 #include "server/daemon/grpc_front.h"
+#include "server/daemon/process_memory.h"
 #include "server/daemon/stored_log.h"
 #include "server/http/http_server.h"
 #include "server/ingest/io_threads.h"
@@ -65,6 +66,12 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
                              .name_bytes_max = config.limits.max_name_bytes};
   options.item_bytes_max = config.limits.max_item_bytes;
   options.text_bytes_max = config.limits.max_text_bytes;
+  options.memory_bytes_max = config.limits.max_memory_bytes;
+  options.memory_used = ResidentBytes;
+  // Rounded up; the tick behind a batch, which only sees that it came, is not counted.
+  const auto tick = static_cast<std::uint64_t>(Daemon::kTick.count());
+  options.idle_trims_max =
+      static_cast<std::uint32_t>((config.limits.stream_ttl_s + tick - 1) / tick);
   options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
   options.pending_keys_max = config.ingest.max_pending_keys;
   return options;

@@ -46,7 +46,9 @@ class Daemon {
   /// needing a restart. On any error everything stays as it was.
   absl::Status Reload();
 
-  /// Gives memory of idle streams back. Called every few seconds.
+  /// Gives memory of idle streams back, and deletes those that were idle for limits.stream_ttl_s.
+  /// Called every kTick.
+  static constexpr std::chrono::seconds kTick{5};
   void Tick();
 
   /// Drains within the configured deadline. May be called once.

@@ -18,8 +18,6 @@
 namespace tidemark::server {
 namespace {
 
-constexpr std::time_t kTickSeconds = 5;
-
 int Main(int argc, char** argv) {
   const EnvLookup env = [](const char* name) -> const char* { return std::getenv(name); };
   const absl::StatusOr<ParsedArgs> args = ParseCommandLine(argc, argv, env);
@@ -71,7 +69,7 @@ int Main(int argc, char** argv) {
   manager.Ready();
 
   while (true) {
-    const timespec tick{kTickSeconds, 0};
+    const timespec tick{Daemon::kTick.count(), 0};
     const int number = sigtimedwait(&signals, nullptr, &tick);
     if (number == SIGHUP) {
       manager.Reloading();

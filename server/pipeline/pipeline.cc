@@ -25,6 +25,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       context_{.window_limits = options.window_limits,
                .item_bytes_max = options.item_bytes_max,
                .text = TextBudget(options.text_bytes_max),
+               .memory = {options.memory_bytes_max, options.memory_used},
                .pools = {},
                .merged =
                    [&metrics](std::chrono::duration<double> took) {
@@ -32,6 +33,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
                    }},
       registry_(options.stream_defaults, options.registry_limits, context_),
       gate_(PendingKeysMax(options, sorter.report)),
+      idle_trims_max_(options.idle_trims_max),
       report_(std::move(sorter.report)),
       sorter_(std::move(sorter.sorter)),
       // Measured no further: the sorters of the factory do not throw, and any other runs on it at
@@ -42,6 +44,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
           [this](std::uint64_t weight) { gate_.Leave(weight); }, std::move(on_sorter_error)) {
   context_.pools.UseMemory(sorter_->window_memory());
   metrics_.QueueLimit(kSortQueue).Set(static_cast<double>(gate_.limit()));
+  metrics_.memory_limit_bytes().Set(static_cast<double>(options.memory_bytes_max));
   metrics_.dictionary_limit_bytes().Set(static_cast<double>(options.text_bytes_max));
   TellSorter();
 }
@@ -146,6 +149,11 @@ void Pipeline::UpdateGauges() {
 
 void Pipeline::Trim() {
   for (const StreamHandle& stream : registry_.All()) stream->TrimStorage();
+  context_.memory.Look();
+  if (idle_trims_max_ != 0) {
+    metrics_.streams_expired().Increment(
+        static_cast<double>(registry_.DeleteIdle(idle_trims_max_)));
+  }
   if (gate_.keys() == 0) context_.pools.Trim();
 }
 

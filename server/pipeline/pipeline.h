@@ -23,6 +23,11 @@ struct PipelineOptions {
   std::size_t item_bytes_max = 1024;
   /// Bytes that the dictionaries of all string streams hold together: 64 windows full of text.
   std::size_t text_bytes_max = std::size_t{256} << 20;
+  /// See StreamContext::memory: the limit, 0 for none, and what the process holds.
+  std::uint64_t memory_bytes_max = 0;
+  std::function<std::uint64_t()> memory_used = nullptr;
+  /// A stream that gets nothing between so many calls of Trim is deleted; 0: never.
+  std::uint32_t idle_trims_max = 0;
   int sort_workers = 1;
   /// Keys in windows that are full and not summarized (see Window::weight for their text): sources
   /// pause above it. 0: two windows of the largest size for each sort worker, or two requests of a
@@ -88,7 +93,8 @@ class Pipeline final : public IngestSink {
   /// Brings the gauges that are sums over streams, and the sorter in use, up to date: before a
   /// scrape.
   void UpdateGauges();
-  /// Gives memory of idle streams and pools back; called now and then by the daemon.
+  /// Gives memory of idle streams and pools back, and deletes streams that were idle for too long;
+  /// called now and then by the daemon.
   void Trim();
 
  private:
@@ -99,6 +105,7 @@ class Pipeline final : public IngestSink {
   StreamContext context_;
   StreamRegistry registry_;
   FlowGate gate_;
+  const std::uint32_t idle_trims_max_;
   const sort::SorterReport report_;
   const std::unique_ptr<sort::WindowSorter> sorter_;
   const std::unique_ptr<sort::WindowSorter> fallback_;

@@ -155,6 +155,14 @@ struct Metrics::Families {
   Gauge& dictionary_bytes = GaugeFamily(registry, "tidemark_dictionary_bytes",
                                         "Bytes held by the dictionaries of string streams.")
                                 .Add({});
+  Gauge& memory_limit_bytes =
+      GaugeFamily(registry, "tidemark_memory_limit_bytes",
+                  "Resident bytes above which no stream is made; 0: no limit")
+          .Add({});
+  Counter& streams_expired =
+      CounterFamily(registry, "tidemark_streams_expired_total",
+                    "Streams deleted since nothing came to them for limits.stream_ttl_s")
+          .Add({});
   Gauge& dictionary_limit_bytes =
       GaugeFamily(registry, "tidemark_dictionary_limit_bytes",
                   "Bytes that the dictionaries may hold before batches are refused.")
@@ -305,6 +313,8 @@ Gauge& Metrics::streams() { return families_->streams; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }
 Gauge& Metrics::window_bytes() { return families_->window_bytes; }
 Gauge& Metrics::dictionary_bytes() { return families_->dictionary_bytes; }
+Gauge& Metrics::memory_limit_bytes() { return families_->memory_limit_bytes; }
+Counter& Metrics::streams_expired() { return families_->streams_expired; }
 Gauge& Metrics::dictionary_limit_bytes() { return families_->dictionary_limit_bytes; }
 Gauge& Metrics::subscribers() { return families_->subscribers; }
 Counter& Metrics::subscription_answers() { return families_->subscription_answers; }

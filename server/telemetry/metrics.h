@@ -51,7 +51,7 @@ class Metrics {
   /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused with an answer
   /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
-  /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, bad_value,
+  /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, memory_limit, bad_value,
   /// item_too_large, gauge_limit, log_unavailable, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
@@ -101,6 +101,8 @@ class Metrics {
   prometheus::Gauge& window_bytes();
   prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes: text of string streams
   prometheus::Gauge& dictionary_limit_bytes();   ///< tidemark_dictionary_limit_bytes
+  prometheus::Gauge& memory_limit_bytes();       ///< tidemark_memory_limit_bytes; 0: no limit
+  prometheus::Counter& streams_expired();        ///< tidemark_streams_expired_total
   prometheus::Gauge& subscribers();              ///< tidemark_subscribers
   prometheus::Counter& subscription_answers();   ///< tidemark_subscription_answers_total
   prometheus::Counter& subscription_skipped();   ///< tidemark_subscription_skipped_total

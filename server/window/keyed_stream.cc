@@ -176,7 +176,11 @@ std::string KeyedStream<Key>::SerializeSummaries() const {
 template <class Key>
 void KeyedStream<Key>::TrimStorage() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(active_, false)) return;
+  if (std::exchange(active_, false)) {
+    idle_trims_ = 0;
+    return;
+  }
+  ++idle_trims_;
   sorted_open_.reset();
   sorted_payloads_.reset();
   if (dictionary_) ForgetItems();

@@ -182,7 +182,6 @@ class KeyedStream final : public Stream {
   std::uint64_t next_number_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t weight_ = 0;                     // of all values, of a stream with weights
-  bool active_ = false;                          // a batch came since the last TrimStorage
   std::unique_ptr<Dictionary> dictionary_;       // strings only
   const std::optional<TextLevels> text_levels_;  // of those with a hierarchy
   std::size_t open_text_bytes_ = 0;              // of the open window's items

@@ -23,6 +23,7 @@ enum class Refusal : char {
   kItemTooLarge = 'i',  ///< an item is longer than limits.max_item_bytes
   kTextLimit = 't',     ///< limits.max_text_bytes is reached
   kTypeMismatch = 'm',  ///< a batch contradicts itself or names no known type
+  kMemoryLimit = 'y',   ///< limits.max_memory_bytes is reached
   kLog = 'l',           ///< the log's disk fails or is too far behind
 };
 
@@ -52,6 +53,8 @@ inline std::string_view ReasonOf(const absl::Status& status, Attempt what) {
         return "item_too_large";
       case Refusal::kTextLimit:
         return "text_limit";
+      case Refusal::kMemoryLimit:
+        return "memory_limit";
       case Refusal::kTypeMismatch:
         return "type_mismatch";
       case Refusal::kLog:

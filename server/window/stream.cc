@@ -63,11 +63,25 @@ std::string Describe(const StreamSettings& settings) {
 
 absl::Status Stream::MarkDeleted() {
   const std::lock_guard lock(mutex_);
+  return MarkDeletedLocked();
+}
+
+absl::Status Stream::MarkDeletedLocked() {
   if (context_.log != nullptr) {
     if (absl::Status status = context_.log->Deleted(log_id_); !status.ok()) return status;
   }
   deleted_ = true;
   return absl::OkStatus();
+}
+
+std::uint32_t Stream::idle_trims() const {
+  const std::lock_guard lock(mutex_);
+  return active_ ? 0 : idle_trims_;
+}
+
+bool Stream::MarkDeletedIfIdle(std::uint32_t trims) {
+  const std::lock_guard lock(mutex_);
+  return !active_ && idle_trims_ >= trims && MarkDeletedLocked().ok();
 }
 
 absl::StatusOr<std::uint64_t> Stream::LogBatch(LoggedBatch batch) {

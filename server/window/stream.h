@@ -33,6 +33,7 @@
 #include "server/window/capacity_rule.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
+#include "server/window/memory_guard.h"
 #include "server/window/stream_log.h"
 #include "server/window/text_budget.h"
 #include "summaries/sliding_times.h"
@@ -119,6 +120,7 @@ struct StreamContext {
   std::size_t string_window_bytes_max = std::size_t{4} << 20;
   std::size_t item_bytes_max = 1024;
   TextBudget text;  ///< of all dictionaries
+  MemoryGuard memory;
   BufferPools pools;
   /// Told, for each window, how long it took to sample it and merge it into its summaries; by the
   /// thread that did it, without a lock. May be empty.
@@ -194,14 +196,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Under what id the log knows it; 0: there is none. REQUIRES: no other thread knows the stream.
   void set_log_id(std::uint64_t id) { log_id_ = id; }
 
+  /// Calls of TrimStorage since the last batch.
+  std::uint32_t idle_trims() const;
   /// From now on appends answer NOT_FOUND. Errors: the log's; the stream is then as before.
   absl::Status MarkDeleted();
+  /// The same if no batch came between the last so many calls of TrimStorage, nor since. Whether it
+  /// was; false also if the log fails.
+  bool MarkDeletedIfIdle(std::uint32_t trims);
 
  protected:
   Stream(std::string name, StreamSettings settings, StreamContext& context)
       : context_(context), name_(std::move(name)), settings_(settings) {}
 
   absl::Status DeletedStatus() const;
+  absl::Status MarkDeletedLocked();  // mutex_ held
   /// That there are as many payloads as the stream's type wants.
   absl::Status CheckPayloads(std::size_t values, std::size_t payload_bytes) const;
   /// Tells the log, if there is one, what the stream is about to take in: see stream_log.h. Its id
@@ -213,7 +221,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const StreamSettings settings_;
 
   mutable std::mutex mutex_;
-  bool deleted_ = false;  // guarded by mutex_
+  bool active_ = false;           // a batch came since the last TrimStorage; guarded by mutex_
+  bool deleted_ = false;          // guarded by mutex_
+  std::uint32_t idle_trims_ = 0;  // calls of TrimStorage since the last batch; guarded by mutex_
   std::uint64_t log_id_ = 0;
 
  private:

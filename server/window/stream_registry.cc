@@ -138,6 +138,13 @@ absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSetting
                                                "\": the limit of ", limits_.streams_max,
                                                " streams is reached"));
   }
+  if (!context_.replaying && !context_.memory.Admits()) {
+    return WithRefusal(absl::ResourceExhaustedError(Concat(
+                           "cannot create stream \"", Printable(name), "\": the daemon holds ",
+                           context_.memory.used(), " bytes, more than limits.max_memory_bytes (",
+                           context_.memory.limit(), ")")),
+                       Refusal::kMemoryLimit);
+  }
   if (const absl::Status wrong = CheckSettings(settings); !wrong.ok()) {
     return absl::Status(wrong.code(),
                         Concat("stream \"", Printable(name), "\": ", std::string(wrong.message())));
@@ -248,6 +255,20 @@ absl::Status StreamRegistry::Delete(std::string_view name) {
   if (absl::Status status = stream->MarkDeleted(); !status.ok()) return status;
   streams_.erase(at);
   return absl::OkStatus();
+}
+
+std::size_t StreamRegistry::DeleteIdle(std::uint32_t trims) {
+  std::size_t deleted = 0;
+  for (const StreamHandle& stream : All()) {
+    if (stream->idle_trims() < trims) continue;  // without stopping the others
+    const std::unique_lock lock(mutex_);
+    const auto at = streams_.find(stream->name());
+    if (at == streams_.end() || at->second != stream) continue;
+    if (!stream->MarkDeletedIfIdle(trims)) continue;
+    streams_.erase(at);
+    ++deleted;
+  }
+  return deleted;
 }
 
 std::vector<StreamHandle> StreamRegistry::List(std::string_view after, std::string_view prefix,

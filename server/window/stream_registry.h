@@ -35,8 +35,8 @@ class StreamRegistry {
   void set_defaults(StreamSettings defaults);
 
   /// Creates the stream, or finds it if it exists with the same settings. Errors: INVALID_ARGUMENT
-  /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED, the
-  /// log's.
+  /// (name, ε outside [1e-6, 0.5]), ALREADY_EXISTS with other settings, RESOURCE_EXHAUSTED (too
+  /// many streams, too much memory), the log's.
   absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
   /// Creates a stream that begins with a state. Errors: as Create's, ALREADY_EXISTS whatever the
   /// settings; those of KeyedStream::Restore; UNIMPLEMENTED where there is a log.
@@ -46,6 +46,9 @@ class StreamRegistry {
   /// NOT_FOUND names the stream. Delete's errors also: the log's.
   absl::StatusOr<StreamHandle> Find(std::string_view name) const;
   absl::Status Delete(std::string_view name);
+  /// Deletes every stream that got no batch between the last so many calls of TrimStorage, nor
+  /// since; returns their number.
+  std::size_t DeleteIdle(std::uint32_t trims);
 
   /// Up to `limit` streams in order of name, those after `after` (empty: from the first) that begin
   /// with `prefix`.

@@ -52,6 +52,27 @@ class LimitsTest : public testing::Test {
   std::unique_ptr<v1::IngestService::Stub> ingest_;
 };
 
+// The process holds more than that from its start: every way to make a stream is refused.
+TEST(MemoryLimitTest, NoStreamIsMadeAboveIt) {
+  const TestDaemon daemon({"--max-memory-bytes", "1048576"});
+  const auto refused = [&](const std::string& source) {
+    return daemon.Metric("tidemark_ingest_refused_total{reason=\"memory_limit\",source=\"" +
+                         source + "\"}");
+  };
+  const Completed create = RunTidemark(daemon, {"create", "s"});
+  EXPECT_EQ(create.status, 1);
+  EXPECT_NE(create.err.find("more than limits.max_memory_bytes (1048576)"), std::string::npos)
+      << create.err;
+  const auto producer = daemon.Producer();
+  EXPECT_FALSE(producer->Open("s", wire::WireType::kFloat64).ok());
+  RawSocket statsd(daemon.port("statsd"));
+  ASSERT_TRUE(statsd.Send("a:1|ms\nb:2|ms\n"));
+  statsd.EndSending();
+  EXPECT_TRUE(WaitUntil([&] { return refused("statsd_tcp") == 2; }));
+  EXPECT_EQ(daemon.Metric("tidemark_memory_limit_bytes"), 1048576);
+  EXPECT_EQ(daemon.Metric("tidemark_streams"), 0);
+}
+
 TEST_F(LimitsTest, TextOfStringStreamsIsBounded) {
   constexpr std::size_t kEach = 40;
   grpc::Status status;

@@ -1,7 +1,14 @@
 // Names, settings and limits of streams.
 #include "server/window/stream_registry.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/window/refusal.h"
 
 namespace tidemark::server {
 namespace {
@@ -20,6 +27,62 @@ TEST_F(StreamRegistryTest, CreatesOnFirstUseWithDefaults) {
   const auto other = registry_.FindOrCreate("s", ValueType::kString);
   EXPECT_EQ(other.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(other.status().message(), "stream \"s\" holds float64, not string");
+}
+
+TEST(StreamRegistryMemory, MakesNoStreamAboveTheLimit) {
+  std::uint64_t used = 1000;
+  StreamContext context{.memory = {1000, [&] { return used; }}};
+  StreamRegistry registry(StreamSettings{}, RegistryLimits{}, context);
+  const StreamHandle there = registry.FindOrCreate("there", std::nullopt).value();
+  used = 1001;
+  context.memory.Look();
+  const absl::Status refused = registry.FindOrCreate("new", std::nullopt).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "cannot create stream \"new\": the daemon holds 1001 bytes, more than "
+            "limits.max_memory_bytes (1000)");
+  EXPECT_EQ(ReasonOf(refused, Attempt::kOpen), "memory_limit");
+  EXPECT_EQ(registry.FindOrCreate("there", std::nullopt).value(), there) << "those there go on";
+  EXPECT_FALSE(registry.Create("new", StreamSettings{}).ok());
+  used = 999;
+  for (std::uint32_t i = 0; i < MemoryGuard::kAsks && registry.size() == 1; ++i) {
+    registry.FindOrCreate("new", std::nullopt).IgnoreError();
+  }
+  EXPECT_EQ(registry.size(), 2u) << "room is not seen";
+}
+
+TEST(StreamRegistryMemory, OvershootsByAFewStreamsAtMost) {
+  std::uint64_t used = 0;
+  StreamContext context{.memory = {1000, [&] { return used; }}};
+  StreamRegistry registry(StreamSettings{}, RegistryLimits{}, context);
+  for (int i = 0; i < 5000; ++i) {
+    if (registry.FindOrCreate(fmt::format("s{}", i), std::nullopt).ok()) used += 3;
+  }
+  EXPECT_GT(used, 1000u);
+  EXPECT_LE(used, 1000u + 3 * MemoryGuard::kAsks);
+}
+
+TEST_F(StreamRegistryTest, DeletesWhatIsIdleForSoLong) {
+  const StreamHandle busy = registry_.FindOrCreate("busy", std::nullopt).value();
+  const StreamHandle idle = registry_.FindOrCreate("idle", std::nullopt).value();
+  const auto tell = [](const StreamHandle& stream) {
+    std::vector<Window> full;
+    const double value = 1;
+    return stream->AppendNumbers(std::span(&value, 1), 0, full).status;
+  };
+  ASSERT_TRUE(tell(busy).ok());
+  ASSERT_TRUE(tell(idle).ok());
+  for (int tick = 0; tick <= 3; ++tick) {
+    EXPECT_EQ(registry_.DeleteIdle(3), 0u) << tick;
+    busy->TrimStorage();
+    idle->TrimStorage();
+    ASSERT_TRUE(tell(busy).ok());
+  }
+  EXPECT_EQ(registry_.DeleteIdle(3), 1u);
+  EXPECT_FALSE(registry_.Find("idle").ok());
+  EXPECT_TRUE(absl::IsNotFound(tell(idle))) << "who still has it is told";
+  EXPECT_NE(registry_.FindOrCreate("idle", std::nullopt).value(), idle);
+  EXPECT_TRUE(tell(busy).ok());
 }
 
 TEST_F(StreamRegistryTest, CreatingAgainWithTheSameSettingsSucceeds) {
