@@ -2,7 +2,7 @@
 // papers' own comparisons, counted and timed.
 //
 //   gpu_bench                  everything; 4 × 2^10 to 4 × 2^24 keys, 2^16 on a software rasteriser
-//   gpu_bench --sections A,B   of bus, sorters, pbsn, abisort, reduction, tiles (in this order)
+//   gpu_bench --sections A,B   of counts, bus, sorters, pbsn, abisort, reduction, tiles
 //   gpu_bench --sorters A,B    in the section `sorters` these alone
 //   gpu_bench --min-log2 K --max-log2 K --step S   windows of 2^K keys, every S-th power
 //   gpu_bench --seconds S      for each sorter in each cell (default 1)
@@ -56,6 +56,7 @@ struct Section {
 };
 
 constexpr Section kSections[] = {
+    {"counts", "Counts, exact on every device", BenchCounts, 0.5},
     {"bus", "The bus", BenchBus, 3},
     {"sorters", "All sorters", BenchSorters, 5},
     {"pbsn", "Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005)", BenchPbsn, 1.5},

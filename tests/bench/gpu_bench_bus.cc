@@ -125,8 +125,11 @@ double RunBus(Report& report, const GpuBenchOptions& options) {
   const std::size_t least_bytes =
       options.smoke ? 0 : std::size_t{1} << (report.machine().software ? 24 : 28);
   double rate_up = 0;
-  Rounds rounds(report, options.budget);
-  for (const int log2_keys : options.Sizes()) {
+  const std::vector<int> sizes = options.Sizes();
+  Budget budget = options.budget;
+  budget.seconds /= 4;                              // it varies little
+  Rounds rounds(report, budget, 3 * sizes.size());  // the others are gl-compute's
+  for (const int log2_keys : sizes) {
     const std::size_t bytes = kChannels * 4 << log2_keys;
     const auto one = std::make_shared<Lane>(report.machine().software, bytes);
     const auto other = std::make_shared<Lane>(report.machine().software, bytes);
@@ -168,7 +171,7 @@ struct Wanted {
       : load(std::make_shared<const Load<Key>>(log2_keys, batch_keys, reduction.different)) {
     if (reduction.samples) need.samples = {(1 << 8) - 1, 1 << 8};
     need.runs = reduction.runs;
-    for (const std::vector<Key>& keys : load->sorted) {
+    for (const std::vector<Key>& keys : load->sorted[0]) {
       expected.push_back(sort::ReduceSorted<Key>(keys, need));
     }
   }
@@ -186,7 +189,7 @@ struct Wanted {
   std::string Check(const Caller<Key>& caller) const {
     for (std::size_t c = 0; c < kChannels; ++c) {
       const bool whole = need.whole() || caller.found[c].whole;
-      const bool equal = whole ? caller.windows[c] == load->sorted[c]
+      const bool equal = whole ? caller.windows[c] == load->sorted[0][c]
                                : caller.found[c].samples == expected[c].samples &&
                                      caller.found[c].runs == expected[c].runs;
       if (!equal) return "differs from std::sort";
@@ -221,7 +224,7 @@ Entrant CallersOf(const BenchSorter& compute, std::shared_ptr<const Wanted<Key>>
   if (callers == 1) entrant.timer = compute.timer.get();
   entrant.prepare = [all, wanted] {
     for (Caller<Key>& caller : *all) {
-      caller.windows = wanted->load->original;
+      caller.windows = wanted->load->original[0];
       caller.found.assign(kChannels, {});
     }
   };
@@ -272,7 +275,7 @@ void RunProfile(Report& report, const BenchSorter& compute, int log2_keys, std::
     const Wanted<Key> wanted(reduction, log2_keys, 0);
     std::map<std::string, std::vector<double>> by_clock, by_timer;
     for (std::size_t round = 0; round <= rounds; ++round) {
-      Caller<Key> caller{wanted.load->original, {}};
+      Caller<Key> caller{wanted.load->original[0], {}};
       caller.found.resize(kChannels);
       compute.timer->Arm();
       const double all = Seconds([&] { RequestOnce(*compute.compute, wanted, caller); });
@@ -313,7 +316,7 @@ void BenchBus(Report& report, const GpuBenchOptions& options) {
       {Column::kKeys, Column::kSubject, Column::kForm, Column::kParameter, Column::kEndToEnd,
        Column::kDevice, Column::kTimer, Column::kRate, Column::kDeviceRate, Column::kBusRate,
        Column::kBusShare, Column::kRounds, Column::kResult});
-  Rounds rounds(report, options.budget);
+  Rounds rounds(report, options.budget, 2 * options.Sizes().size());
   for (const int log2_keys : options.Sizes()) {
     RunCell<std::uint32_t>(report, compute, cpu, options, log2_keys, rounds);
     RunCell<std::uint64_t>(report, compute, cpu, options, log2_keys, rounds);

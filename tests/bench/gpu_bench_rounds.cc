@@ -2,6 +2,8 @@
 
 #include <epoxy/gl.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -128,11 +130,12 @@ bool Rounds::LeftOut(Entrant& entrant, double growth) const {
     return true;
   }
   const auto last = last_seconds_.find(NameOf(entrant.row));
-  if (last == last_seconds_.end() || last->second * growth <= kPatience * budget_.seconds) {
-    return false;
-  }
-  entrant.row.result =
-      "left out: " + std::to_string(static_cast<int>(last->second * growth)) + " s expected";
+  if (last == last_seconds_.end()) return false;
+  const double expected = last->second * growth * entrant.requests;
+  if (expected <= kPatience * budget_.seconds) return false;
+  char text[64];
+  std::snprintf(text, sizeof text, "left out: %.1f s expected", expected);
+  entrant.row.result = text;
   return true;
 }
 
@@ -172,13 +175,19 @@ bool Rounds::Turn(Entrant& entrant, bool warm_up) const {
   return false;
 }
 
+double Rounds::Limit(std::size_t entrants) {
+  const std::chrono::duration<double> left = budget_.deadline - Clock::now();
+  const double share = left.count() / static_cast<double>(std::max<std::size_t>(cells_left_, 1));
+  if (cells_left_ > 0) --cells_left_;
+  return std::min(share, budget_.seconds * static_cast<double>(entrants));
+}
+
 std::vector<Row> Rounds::Run(std::vector<Entrant> entrants, double growth) {
   std::vector<Entrant*> running;
   for (Entrant& entrant : entrants) {
     if (!LeftOut(entrant, growth)) running.push_back(&entrant);
   }
-  const auto limit =
-      std::chrono::duration<double>(budget_.seconds * static_cast<double>(running.size()));
+  const std::chrono::duration<double> limit(Limit(running.size()));
   auto start = Clock::now();
   for (std::size_t round = 0; round <= budget_.rounds_max; ++round) {
     const bool spent = Clock::now() - start > limit;
@@ -196,7 +205,7 @@ std::vector<Row> Rounds::Run(std::vector<Entrant> entrants, double growth) {
   for (Entrant& entrant : entrants) {
     const std::vector<double>& seconds = entrant.row.seconds;
     if (!seconds.empty()) {
-      last_seconds_[NameOf(entrant.row)] = SpreadOf(seconds).median * entrant.requests;
+      last_seconds_[NameOf(entrant.row)] = SpreadOf(seconds).median;
     }
     report_->Add(entrant.row);
     rows.push_back(std::move(entrant.row));

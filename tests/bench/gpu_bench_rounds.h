@@ -80,6 +80,9 @@ struct Budget {
   bool over() const { return std::chrono::steady_clock::now() >= deadline; }
 };
 
+/// Runs the cells of a section. What time there is until the deadline is shared out evenly among
+/// the cells that are left, so that the last ones, which are the largest, have theirs too.
+///
 /// Runs all of a cell's entrants in each round, one after the other; the first round makes buffers
 /// and programs and is not counted, unless it takes longer than the budget: then it is the only
 /// one. Leaves out who would take too long by what the last smaller cell took: `growth` times as
@@ -87,7 +90,9 @@ struct Budget {
 /// report.
 class Rounds {
  public:
-  Rounds(Report& report, const Budget& budget) : report_(&report), budget_(budget) {}
+  /// `cells`: how many calls of Run there will be.
+  Rounds(Report& report, const Budget& budget, std::size_t cells)
+      : report_(&report), budget_(budget), cells_left_(cells) {}
 
   /// Returns the rows as reported. `growth`: of the work, since this entrant's last cell.
   std::vector<Row> Run(std::vector<Entrant> entrants, double growth);
@@ -96,11 +101,14 @@ class Rounds {
   // False: it takes no further part.
   bool Turn(Entrant& entrant, bool warm_up) const;
   bool LeftOut(Entrant& entrant, double growth) const;
+  // Seconds for a cell of so many; counts it.
+  double Limit(std::size_t entrants);
   static std::string NameOf(const Row& row);
 
   Report* report_;
   Budget budget_;
-  std::map<std::string, double> last_seconds_;
+  std::size_t cells_left_;
+  std::map<std::string, double> last_seconds_;  // of one request
 };
 
 }  // namespace tidemark::bench

@@ -28,6 +28,9 @@ struct GpuBenchOptions {
   double growth() const { return 1 << log2_step; }
 };
 
+/// What every sorter and reduction does, counted, from the plans alone: the same on every device.
+void BenchCounts(Report& report, const GpuBenchOptions& options);
+void CountReduction(Report& report, const GpuBenchOptions& options);
 /// What the bus carries, and how near to it gl-compute comes with whole and with reduced windows.
 void BenchBus(Report& report, const GpuBenchOptions& options);
 /// Every sorter at every size and width; keys with payloads.

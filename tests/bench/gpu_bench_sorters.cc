@@ -16,6 +16,8 @@ namespace {
 
 using sort::kChannels;
 
+constexpr int kPairsLog2Max = 22;  // a stable sort of more takes seconds
+
 const std::vector<Column> kTimes = {
     Column::kKeys,        Column::kSubject, Column::kForm,       Column::kEndToEnd, Column::kDevice,
     Column::kTimer,       Column::kRate,    Column::kDeviceRate, Column::kBusRate,  Column::kPasses,
@@ -41,17 +43,17 @@ template <class Key>
 void RunSizes(Report& report, const GpuBenchOptions& options, std::vector<BenchSorter> sorters,
               const std::string& title, const std::vector<Column>& columns) {
   report.Table(title, columns);
-  Rounds rounds(report, options.budget);
-  for (const int log2_keys : options.Sizes()) {
+  const std::vector<int> sizes = options.Sizes();
+  Rounds rounds(report, options.budget, sizes.size());
+  for (const int log2_keys : sizes) {
     rounds.Run(CellOf<Key>(sorters, log2_keys, options.batch_keys), options.growth());
   }
 }
 
 template <class Key>
 void RunWidth(Report& report, const GpuBenchOptions& options,
-              const std::vector<BenchSorter>& sorters) {
+              const std::vector<BenchSorter>& sorters, Rounds& rounds) {
   report.Table("Keys of " + std::to_string(8 * sizeof(Key)) + " bits", kTimes);
-  Rounds rounds(report, options.budget);
   for (const int log2_keys : options.Sizes()) {
     std::vector<Entrant> cell = CellOf<Key>(sorters, log2_keys, options.batch_keys);
     const auto cpu = std::find_if(sorters.begin(), sorters.end(),
@@ -102,7 +104,8 @@ void SortStably(Pairs<Key, Payload>& pairs) {
 // `sort` sorts a Pairs<Key, Payload>.
 template <class Key, class Payload, class Sort>
 Entrant SortsPairs(Row row, const Load<Key>& load, Sort sort) {
-  const auto original = std::make_shared<Pairs<Key, Payload>>(PairsOf<Key, Payload>(load.original));
+  const auto original =
+      std::make_shared<Pairs<Key, Payload>>(PairsOf<Key, Payload>(load.original[0]));
   const auto sorted = std::make_shared<Pairs<Key, Payload>>(*original);
   SortStably(*sorted);
   const auto copy = std::make_shared<Pairs<Key, Payload>>();
@@ -136,7 +139,7 @@ std::vector<Entrant> PairsCell(const BenchSorter& compute, const BenchSorter& cp
   const sort::ElementKind kind{8 * sizeof(Key), true};
   row.bus_bytes = 2 * row.keys * 4 * kind.Words();
   row.up_bytes = row.bus_bytes / 2;
-  row.counts = ComputeCounts(*compute.compute, kind, log2_keys);
+  row.counts = ComputeCounts(compute.compute->shape(kind), kind, log2_keys);
   Entrant entrant = SortsPairs<Key, std::uint32_t>(std::move(row), load, [compute](Narrow& pairs) {
     std::array<sort::KeysWithPayloads<Key>, kChannels> channels;
     for (std::size_t c = 0; c < kChannels; ++c) {
@@ -150,10 +153,9 @@ std::vector<Entrant> PairsCell(const BenchSorter& compute, const BenchSorter& cp
 }
 
 void RunPairs(Report& report, const GpuBenchOptions& options, const BenchSorter& compute,
-              const BenchSorter& cpu) {
+              const BenchSorter& cpu, Rounds& rounds) {
   report.Table("Keys with payloads of 32 bits (of the CPU's composites, 64)", kTimes);
-  Rounds rounds(report, options.budget);
-  for (const int log2_keys : options.Sizes(22)) {
+  for (const int log2_keys : options.Sizes(kPairsLog2Max)) {
     rounds.Run(PairsCell<std::uint32_t>(compute, cpu, log2_keys), options.growth());
     rounds.Run(PairsCell<std::uint64_t>(compute, cpu, log2_keys), options.growth());
   }
@@ -162,7 +164,7 @@ void RunPairs(Report& report, const GpuBenchOptions& options, const BenchSorter&
 template <class Key>
 Entrant MergesHalves(const BenchSorter& sorter, int log2_keys) {
   const auto load = std::make_shared<const Load<Key>>(log2_keys, 0);
-  const auto halves = std::make_shared<FourWindows<Key>>(load->original);
+  const auto halves = std::make_shared<FourWindows<Key>>(load->original[0]);
   for (std::vector<Key>& keys : *halves) {
     const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
     std::sort(keys.begin(), middle);
@@ -181,7 +183,7 @@ Entrant MergesHalves(const BenchSorter& sorter, int log2_keys) {
     return Seconds([&] { merger->Merge(sort::Channels<Key>(spans), second); });
   };
   entrant.check = [load, copy] {
-    return *copy == load->sorted ? std::string() : "differs from std::sort";
+    return *copy == load->sorted[0] ? std::string() : "differs from std::sort";
   };
   return entrant;
 }
@@ -202,9 +204,12 @@ void BenchSorters(Report& report, const GpuBenchOptions& options) {
   add("gl-bitonic", [&] { return OpenBitonic(machine, "", {}); });
   add("gl-abisort", [&] { return OpenABiSort(machine, "", {}); });
   add("gl-pbsn", [&] { return OpenPbsn(machine); });
-  RunWidth<std::uint32_t>(report, options, sorters);
-  RunWidth<std::uint64_t>(report, options, sorters);
-  if (options.Wants("gl-compute")) RunPairs(report, options, compute, cpu);
+  const bool pairs = options.Wants("gl-compute");
+  Rounds rounds(report, options.budget,
+                2 * (options.Sizes().size() + (pairs ? options.Sizes(kPairsLog2Max).size() : 0)));
+  RunWidth<std::uint32_t>(report, options, sorters, rounds);
+  RunWidth<std::uint64_t>(report, options, sorters, rounds);
+  if (pairs) RunPairs(report, options, compute, cpu, rounds);
 }
 
 void BenchPbsn(Report& report, const GpuBenchOptions& options) {
@@ -249,8 +254,9 @@ void BenchTiles(Report& report, const GpuBenchOptions& options) {
   report.Table(
       "Tiles of the bitonic network (Cache-Efficient Sorting, figure 7), and merging (§5.3)",
       kCounts);
-  Rounds rounds(report, options.budget);
-  for (const int log2_keys : options.Sizes()) {
+  const std::vector<int> sizes = options.Sizes();
+  Rounds rounds(report, options.budget, sizes.size());
+  for (const int log2_keys : sizes) {
     std::vector<Entrant> cell = CellOf<std::uint32_t>(sorters, log2_keys, options.batch_keys);
     for (std::size_t i = 0; i < cell.size(); ++i) cell[i].row.parameter = edges[i];
     if (sorters[0].sorter != nullptr) {

@@ -38,11 +38,6 @@ BenchSorter OpenTexel(const Machine& machine, const std::string& name, const std
   return out;
 }
 
-template <class Key>
-std::string Compare(const FourWindows<Key>& windows, const FourWindows<Key>& sorted) {
-  return windows == sorted ? std::string() : "differs from std::sort";
-}
-
 }  // namespace
 
 BenchSorter OpenBitonic(const Machine& machine, const std::string& form,
@@ -99,11 +94,11 @@ BenchSorter CpuSorter(bool smoke) {
 }
 
 // Every comparator is counted once: one invocation leaves both of its ends.
-sort::SortCounts ComputeCounts(const sort::GlComputeSorter& sorter, sort::ElementKind kind,
+sort::SortCounts ComputeCounts(const sort::ComputeShape& shape, sort::ElementKind kind,
                                int log2_keys) {
   const auto k = static_cast<std::uint32_t>(log2_keys);
   const std::uint64_t keys = std::uint64_t{sort::kChannels} << k;
-  const std::uint64_t passes = sort::MakeComputePlan(sorter.shape(kind), k).passes.size();
+  const std::uint64_t passes = sort::MakeComputePlan(shape, k).passes.size();
   return {keys / 2 * k * (k + 1) / 2, passes, 0, passes, 2 * passes * keys * 4 * kind.Words()};
 }
 
@@ -123,10 +118,10 @@ Entrant SortsFour(const BenchSorter& sorter, std::shared_ptr<const Load<Key>> lo
   if (sorter.timer != nullptr) entrant.row.bus_bytes = 2 * sizeof(Key) * entrant.row.keys;
   entrant.row.up_bytes = entrant.row.bus_bytes / 2;
   if (sorter.compute != nullptr) {
-    entrant.row.counts =
-        ComputeCounts(*sorter.compute, {8 * sizeof(Key), false}, entrant.row.log2_keys);
+    const sort::ElementKind kind{8 * sizeof(Key), false};
+    entrant.row.counts = ComputeCounts(sorter.compute->shape(kind), kind, entrant.row.log2_keys);
   }
-  entrant.prepare = [load, copies, requests] { copies->assign(requests, load->original); };
+  entrant.prepare = [load, copies] { *copies = load->original; };
   entrant.run = [sorter, copies, requests] {
     return Seconds([&] {
              for (FourWindows<Key>& windows : *copies) {
@@ -137,10 +132,7 @@ Entrant SortsFour(const BenchSorter& sorter, std::shared_ptr<const Load<Key>> lo
            static_cast<double>(requests);
   };
   entrant.check = [load, copies] {
-    for (const FourWindows<Key>& windows : *copies) {
-      if (std::string wrong = Compare(windows, load->sorted); !wrong.empty()) return wrong;
-    }
-    return std::string();
+    return *copies == load->sorted ? std::string() : "differs from std::sort";
   };
   return entrant;
 }
@@ -187,7 +179,7 @@ Entrant SortsOnAllCores(const BenchSorter& sorter, std::shared_ptr<const Load<Ke
   entrant.requests = static_cast<double>(cores * each) / sort::kChannels;
   entrant.prepare = [load, windows] {
     for (std::size_t i = 0; i < windows->size(); ++i) {
-      (*windows)[i] = load->original[i % sort::kChannels];
+      (*windows)[i] = load->Original(i);
     }
   };
   entrant.run = [sorter, windows, cores, each, requests = entrant.requests] {
@@ -202,9 +194,7 @@ Entrant SortsOnAllCores(const BenchSorter& sorter, std::shared_ptr<const Load<Ke
   };
   entrant.check = [load, windows] {
     for (std::size_t i = 0; i < windows->size(); ++i) {
-      if ((*windows)[i] != load->sorted[i % sort::kChannels]) {
-        return std::string("differs from std::sort");
-      }
+      if ((*windows)[i] != load->Sorted(i)) return std::string("differs from std::sort");
     }
     return std::string();
   };

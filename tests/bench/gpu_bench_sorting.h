@@ -34,31 +34,41 @@ std::array<std::span<Key>, sort::kChannels> SpansOf(FourWindows<Key>& windows) {
   return spans;
 }
 
-/// Four windows of random keys, as they come and sorted by std::sort. Keys of 32 bits are below
-/// 2^31, so that gl-pbsn needs the GPU once; `different` of them, or any (0). Small requests are
-/// timed many at once, as many as have `batch_keys`.
+/// Requests of four windows of random keys each, as they come and sorted by std::sort. Keys of 32
+/// bits are below 2^31, so that gl-pbsn needs the GPU once; `different` of them, or any (0). Small
+/// requests are timed many at once, as many as have `batch_keys`, and all of them differ: a
+/// processor's branch prediction would learn a few thousand keys by heart.
 template <class Key>
 struct Load {
-  FourWindows<Key> original, sorted;
-  std::size_t batch_keys;
+  std::vector<FourWindows<Key>> original, sorted;
 
-  Load(int log2_keys, std::size_t batch, std::size_t different = 0) : batch_keys(batch) {
+  explicit Load(int log2_keys, std::size_t batch_keys, std::size_t different = 0) {
     std::mt19937_64 random(static_cast<std::uint64_t>(2006 + log2_keys));
     const auto draw = [&] {
       return static_cast<Key>(sizeof(Key) == 4 ? random() >> 33 : random());
     };
     std::vector<Key> drawn(different);
     for (Key& key : drawn) key = draw();
-    for (std::vector<Key>& keys : original) {
-      keys.resize(std::size_t{1} << log2_keys);
-      for (Key& key : keys) key = different == 0 ? draw() : drawn[random() % different];
+    original.resize(std::max<std::size_t>(1, batch_keys / (sort::kChannels << log2_keys)));
+    for (FourWindows<Key>& windows : original) {
+      for (std::vector<Key>& keys : windows) {
+        keys.resize(std::size_t{1} << log2_keys);
+        for (Key& key : keys) key = different == 0 ? draw() : drawn[random() % different];
+      }
     }
     sorted = original;
-    for (std::vector<Key>& keys : sorted) std::sort(keys.begin(), keys.end());
+    for (FourWindows<Key>& windows : sorted) {
+      for (std::vector<Key>& keys : windows) std::sort(keys.begin(), keys.end());
+    }
   }
-  std::size_t window() const { return original[0].size(); }
-  std::size_t requests() const {
-    return std::max<std::size_t>(1, batch_keys / (sort::kChannels * window()));
+  std::size_t window() const { return original[0][0].size(); }
+  std::size_t requests() const { return original.size(); }
+  /// Window i of all.
+  const std::vector<Key>& Original(std::size_t i) const {
+    return original[i / sort::kChannels % requests()][i % sort::kChannels];
+  }
+  const std::vector<Key>& Sorted(std::size_t i) const {
+    return sorted[i / sort::kChannels % requests()][i % sort::kChannels];
   }
 };
 
@@ -96,8 +106,8 @@ BenchSorter StdSort();
 /// The CPU's sorter as the service has it, on one core.
 BenchSorter CpuSorter(bool smoke);
 
-/// The counts of one request of 2^log2_keys keys by gl-compute.
-sort::SortCounts ComputeCounts(const sort::GlComputeSorter& sorter, sort::ElementKind kind,
+/// The counts of one request of four windows of 2^log2_keys keys by gl-compute.
+sort::SortCounts ComputeCounts(const sort::ComputeShape& shape, sort::ElementKind kind,
                                int log2_keys);
 
 /// Requests of four windows, one after the other; each result is compared with std::sort's.
