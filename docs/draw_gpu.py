@@ -3,9 +3,9 @@
 
 usage: draw_gpu.py CSV... [--out FOLDER]
 
-Writes, as far as the rows go: gpu-counts.svg (what each sorter does for a key: the same on every
-device), gpu-sorters-32.svg and -64.svg (time over the size), gpu-tiles.svg, gpu-abisort.svg,
-gpu-reduction.svg, gpu-blocks.svg. Rows of a later run replace equal ones of an earlier. The title says
+Writes, as far as the rows go: gpu-comparisons.svg and gpu-bytes.svg (what each sorter does for a key:
+the same on every device), gpu-sorters-32.svg and -64.svg (time over the size), gpu-tiles.svg,
+gpu-abisort.svg, gpu-reduction.svg, gpu-blocks.svg. Rows of a later run replace equal ones of an earlier. The title says
 which device it was, and whether it was a software rasteriser.
 """
 import argparse
@@ -54,7 +54,7 @@ class Picture:
 
     def axes(self):
         base, low, high = self.x_range
-        for power in range(low, high + 1, max(1, (high - low) // 10)):
+        for power in range(low, high + 1, max(1, math.ceil((high - low) / 8))):
             x = self.x(base**power)
             self.rule(x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 4)
             self.word(x, HEIGHT - BOTTOM + 17, f"2^{power}" if high > 11 else f"{base**power}", "middle")
@@ -171,12 +171,14 @@ def draw_sorters(folder, rows):
 
 
 def draw_counts(folder, rows):
-    of = [row for row in rows if row["section"] in ("pbsn", "abisort") and row["passes"]]
-    found = curves(of, size, per_key("comparisons"), lambda r: f"{label(r)}: compares")
-    found += curves([r for r in of if r["section"] == "pbsn" or r["form"] == "Z-order"], size,
-                    per_key("device_bytes"), lambda r: f"{label(r)}: bytes", lambda r: True)
-    draw(folder, "gpu-counts.svg", "What each sorter does for a key of 32 bits: exact, on every device",
-         "keys in a window", "comparisons (dashed: bytes read and written on the device)", found)
+    of = [row for row in rows if row["section"] == "counts" and row["comparisons"] not in ("", "0")
+          and row["form"] not in ("stages one by one", "sorted halves merged")]
+    for name, column, title in (
+        ("gpu-comparisons.svg", "comparisons", "Comparisons a key: exact, on every device"),
+        ("gpu-bytes.svg", "device_bytes",
+         "Bytes that the passes read and write for a key of 32 bits: exact, on every device"),
+    ):
+        draw(folder, name, title, "keys in a window", "", curves(of, size, per_key(column), label))
 
 
 def draw_sweeps(folder, rows):

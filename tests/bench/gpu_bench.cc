@@ -5,7 +5,7 @@
 //   gpu_bench --sections A,B   of counts, bus, sorters, pbsn, abisort, reduction, tiles
 //   gpu_bench --sorters A,B    in the section `sorters` these alone
 //   gpu_bench --min-log2 K --max-log2 K --step S   windows of 2^K keys, every S-th power
-//   gpu_bench --seconds S      for each sorter in each cell (default 1)
+//   gpu_bench --seconds S      for each sorter in each cell (1, on a software rasteriser 0.2)
 //   gpu_bench --total S        nothing is begun after S seconds; a section gets its share of them
 //   gpu_bench --csv FILE       the same rows as CSV, appended; each is on the disk at once
 //   gpu_bench --hardware       fails where there is but a software rasteriser
@@ -226,6 +226,8 @@ int Main(int argc, char** argv) {
     }
     int& log2_max = arguments.options.log2_max;
     if (log2_max == 0) log2_max = report.machine().software ? 16 : 24;
+    double& seconds = arguments.options.budget.seconds;
+    if (seconds < 0) seconds = report.machine().software ? 0.2 : 1;
     SayMachine(report, arguments.options);
     RunSections(report, arguments);
     return report.bad() ? 1 : 0;

@@ -71,7 +71,7 @@ struct Entrant {
 };
 
 struct Budget {
-  double seconds = 1;  ///< for each entrant in a cell
+  double seconds = -1;  ///< for each entrant in a cell; negative: not set
   std::size_t rounds_min = 3;
   std::size_t rounds_max = 21;
   /// Nothing is begun after it.

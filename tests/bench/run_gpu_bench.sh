@@ -51,8 +51,9 @@ section() {
 }
 
 # What decides most first.
+section counts 2
 section bus 20
-section sorters 32
+section sorters 30
 part vendor $((total * 8 / 100 + 60)) python3 "$here/vendor_sort.py" --csv "$out/gpu.csv" --seconds 0.3
 section tiles 10
 section abisort 10

@@ -217,7 +217,7 @@ def main():
     print("| windows × keys × bits | form | end to end, ms | device only, ms | device, million keys/s | result |")
     print("|---|---|---|---|---|---|")
     file = open(options.csv, "a", newline="", encoding="utf-8") if options.csv else None
-    writer = csv.DictWriter(file, COLUMNS) if file else None
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n") if file else None
     if file and file.tell() == 0:
         writer.writeheader()
     right = True
