@@ -100,7 +100,7 @@ std::vector<Entrant> BusCell(std::shared_ptr<Lane> one, std::shared_ptr<Lane> ot
   add("down", 1, [=] { return Seconds([&] { one->Move(times, false, true); }); });
   add("both, one context", 2, [=] { return Seconds([&] { one->Move(times, true, true); }); });
   add("both, a context each", 2, [=] {
-    return OnAllCores(
+    return OnThreads(
         2, [&](unsigned lane) { (lane == 0 ? one : other)->Move(times, lane == 0, lane == 1); });
   });
   add("host writes mapped memory", 1, [=] {
@@ -167,8 +167,7 @@ struct Wanted {
   sort::WindowNeeds need;
   std::vector<sort::ReducedWindow<Key>> expected;
 
-  Wanted(const Reduction& reduction, int log2_keys, std::size_t batch_keys)
-      : load(std::make_shared<const Load<Key>>(log2_keys, batch_keys, reduction.different)) {
+  Wanted(const Reduction& reduction, std::shared_ptr<const Load<Key>> of) : load(std::move(of)) {
     if (reduction.samples) need.samples = {(1 << 8) - 1, 1 << 8};
     need.runs = reduction.runs;
     for (const std::vector<Key>& keys : load->sorted[0]) {
@@ -229,12 +228,12 @@ Entrant CallersOf(const BenchSorter& compute, std::shared_ptr<const Wanted<Key>>
     }
   };
   entrant.run = [compute, wanted, all, callers, requests] {
-    return OnAllCores(callers,
-                      [&](unsigned caller) {
-                        for (std::size_t i = 0; i < requests; ++i) {
-                          RequestOnce(*compute.compute, *wanted, (*all)[caller]);
-                        }
-                      }) /
+    return OnThreads(callers,
+                     [&](unsigned caller) {
+                       for (std::size_t i = 0; i < requests; ++i) {
+                         RequestOnce(*compute.compute, *wanted, (*all)[caller]);
+                       }
+                     }) /
            static_cast<double>(callers * requests);
   };
   entrant.check = [all, wanted] {
@@ -247,32 +246,41 @@ Entrant CallersOf(const BenchSorter& compute, std::shared_ptr<const Wanted<Key>>
   return entrant;
 }
 
+// Most of them want the same keys.
+template <class Key>
+std::shared_ptr<const Load<Key>> LoadFor(const Reduction& reduction,
+                                         std::shared_ptr<const Load<Key>> any, int log2_keys,
+                                         std::size_t batch_keys) {
+  if (reduction.different == 0) return any;
+  return std::make_shared<const Load<Key>>(log2_keys, batch_keys, reduction.different);
+}
+
 template <class Key>
 std::vector<Row> RunCell(const Report& report, const BenchSorter& compute, const BenchSorter& cpu,
                          const GpuBenchOptions& options, int log2_keys, Rounds& rounds) {
   // One more than there are slots, so that a slot that becomes free is taken at once.
   constexpr unsigned kCallers = sort::GlComputeEngine::kSlots + 1;
   const std::size_t least = report.machine().software ? 1 : 4;  // requests of each
+  const auto any = std::make_shared<const Load<Key>>(log2_keys, options.batch_keys);
   std::vector<Entrant> cell;
   for (const Reduction& reduction : kReductions) {
-    const auto wanted =
-        std::make_shared<const Wanted<Key>>(reduction, log2_keys, options.batch_keys);
+    const auto wanted = std::make_shared<const Wanted<Key>>(
+        reduction, LoadFor(reduction, any, log2_keys, options.batch_keys));
     const std::size_t requests = std::max(least, wanted->load->requests());
     for (const unsigned callers : {1U, kCallers}) {
       cell.push_back(CallersOf<Key>(compute, wanted, reduction.form, callers, requests));
     }
   }
-  cell.push_back(
-      SortsOnAllCores<Key>(cpu, std::make_shared<const Load<Key>>(log2_keys, options.batch_keys),
-                           report.machine().cores));
+  cell.push_back(SortsOnAllCores<Key>(cpu, any, report.machine().cores));
   return rounds.Run(std::move(cell), options.growth());
 }
 
 // Where the time of one request goes: each step alone, between fences.
 template <class Key>
 void RunProfile(Report& report, const BenchSorter& compute, int log2_keys, std::size_t rounds) {
+  const auto any = std::make_shared<const Load<Key>>(log2_keys, 0);
   for (const Reduction& reduction : kReductions) {
-    const Wanted<Key> wanted(reduction, log2_keys, 0);
+    const Wanted<Key> wanted(reduction, LoadFor(reduction, any, log2_keys, 0));
     std::map<std::string, std::vector<double>> by_clock, by_timer;
     for (std::size_t round = 0; round <= rounds; ++round) {
       Caller<Key> caller{wanted.load->original[0], {}};
@@ -318,6 +326,7 @@ void BenchBus(Report& report, const GpuBenchOptions& options) {
        Column::kBusShare, Column::kRounds, Column::kResult});
   Rounds rounds(report, options.budget, 2 * options.Sizes().size());
   for (const int log2_keys : options.Sizes()) {
+    if (rounds.OutOfTime(log2_keys)) break;
     RunCell<std::uint32_t>(report, compute, cpu, options, log2_keys, rounds);
     RunCell<std::uint64_t>(report, compute, cpu, options, log2_keys, rounds);
   }

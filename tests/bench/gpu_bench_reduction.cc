@@ -254,6 +254,7 @@ void RunOverSizes(Report& report, const GpuBenchOptions& options, Reducers& redu
                   Rounds& rounds) {
   report.Table("Reduction over n, 60 % valid (Roger et al., figure 13, table I)", kColumns);
   for (const int log2_keys : options.Sizes(kLog2Max)) {
+    if (rounds.OutOfTime(log2_keys)) break;
     const auto windows = std::make_shared<const SortedWindows>(log2_keys, kUsualValid);
     rounds.Run(
         {Raster(reducers, windows, "Hillis–Steele", Horn(ScanMethod::kHillisSteele)),

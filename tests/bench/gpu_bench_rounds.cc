@@ -175,6 +175,12 @@ bool Rounds::Turn(Entrant& entrant, bool warm_up) const {
   return false;
 }
 
+bool Rounds::OutOfTime(int log2_keys) const {
+  if (!budget_.over()) return false;
+  report_->Say("\nLeft out, no time left: windows of 2^" + std::to_string(log2_keys) + " keys.");
+  return true;
+}
+
 double Rounds::Limit(std::size_t entrants) {
   const std::chrono::duration<double> left = budget_.deadline - Clock::now();
   const double share = left.count() / static_cast<double>(std::max<std::size_t>(cells_left_, 1));

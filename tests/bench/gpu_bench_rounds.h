@@ -94,6 +94,8 @@ class Rounds {
   Rounds(Report& report, const Budget& budget, std::size_t cells)
       : report_(&report), budget_(budget), cells_left_(cells) {}
 
+  /// Whether nothing is begun any more; then says that windows of 2^log2_keys are left out.
+  bool OutOfTime(int log2_keys) const;
   /// Returns the rows as reported. `growth`: of the work, since this entrant's last cell.
   std::vector<Row> Run(std::vector<Entrant> entrants, double growth);
 

@@ -29,9 +29,8 @@ const std::vector<Column> kCounts = {Column::kKeys,       Column::kSubject,     
                                      Column::kResult};
 
 template <class Key>
-std::vector<Entrant> CellOf(const std::vector<BenchSorter>& sorters, int log2_keys,
-                            std::size_t batch_keys) {
-  const auto load = std::make_shared<const Load<Key>>(log2_keys, batch_keys);
+std::vector<Entrant> CellOf(const std::vector<BenchSorter>& sorters,
+                            std::shared_ptr<const Load<Key>> load) {
   const auto copies = std::make_shared<std::vector<FourWindows<Key>>>();
   std::vector<Entrant> cell;
   for (const BenchSorter& sorter : sorters) cell.push_back(SortsFour<Key>(sorter, load, copies));
@@ -46,7 +45,9 @@ void RunSizes(Report& report, const GpuBenchOptions& options, std::vector<BenchS
   const std::vector<int> sizes = options.Sizes();
   Rounds rounds(report, options.budget, sizes.size());
   for (const int log2_keys : sizes) {
-    rounds.Run(CellOf<Key>(sorters, log2_keys, options.batch_keys), options.growth());
+    if (rounds.OutOfTime(log2_keys)) break;
+    const auto load = std::make_shared<const Load<Key>>(log2_keys, options.batch_keys);
+    rounds.Run(CellOf<Key>(sorters, load), options.growth());
   }
 }
 
@@ -55,13 +56,13 @@ void RunWidth(Report& report, const GpuBenchOptions& options,
               const std::vector<BenchSorter>& sorters, Rounds& rounds) {
   report.Table("Keys of " + std::to_string(8 * sizeof(Key)) + " bits", kTimes);
   for (const int log2_keys : options.Sizes()) {
-    std::vector<Entrant> cell = CellOf<Key>(sorters, log2_keys, options.batch_keys);
+    if (rounds.OutOfTime(log2_keys)) break;
+    const auto load = std::make_shared<const Load<Key>>(log2_keys, options.batch_keys);
+    std::vector<Entrant> cell = CellOf<Key>(sorters, load);
     const auto cpu = std::find_if(sorters.begin(), sorters.end(),
                                   [](const BenchSorter& sorter) { return sorter.name == "cpu"; });
     if (cpu != sorters.end()) {
-      cell.push_back(SortsOnAllCores<Key>(
-          *cpu, std::make_shared<const Load<Key>>(log2_keys, options.batch_keys),
-          report.machine().cores));
+      cell.push_back(SortsOnAllCores<Key>(*cpu, load, report.machine().cores));
     }
     rounds.Run(std::move(cell), options.growth());
   }
@@ -156,14 +157,14 @@ void RunPairs(Report& report, const GpuBenchOptions& options, const BenchSorter&
               const BenchSorter& cpu, Rounds& rounds) {
   report.Table("Keys with payloads of 32 bits (of the CPU's composites, 64)", kTimes);
   for (const int log2_keys : options.Sizes(kPairsLog2Max)) {
+    if (rounds.OutOfTime(log2_keys)) break;
     rounds.Run(PairsCell<std::uint32_t>(compute, cpu, log2_keys), options.growth());
     rounds.Run(PairsCell<std::uint64_t>(compute, cpu, log2_keys), options.growth());
   }
 }
 
 template <class Key>
-Entrant MergesHalves(const BenchSorter& sorter, int log2_keys) {
-  const auto load = std::make_shared<const Load<Key>>(log2_keys, 0);
+Entrant MergesHalves(const BenchSorter& sorter, std::shared_ptr<const Load<Key>> load) {
   const auto halves = std::make_shared<FourWindows<Key>>(load->original[0]);
   for (std::vector<Key>& keys : *halves) {
     const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
@@ -257,10 +258,12 @@ void BenchTiles(Report& report, const GpuBenchOptions& options) {
   const std::vector<int> sizes = options.Sizes();
   Rounds rounds(report, options.budget, sizes.size());
   for (const int log2_keys : sizes) {
-    std::vector<Entrant> cell = CellOf<std::uint32_t>(sorters, log2_keys, options.batch_keys);
+    if (rounds.OutOfTime(log2_keys)) break;
+    const auto load = std::make_shared<const Load<std::uint32_t>>(log2_keys, options.batch_keys);
+    std::vector<Entrant> cell = CellOf<std::uint32_t>(sorters, load);
     for (std::size_t i = 0; i < cell.size(); ++i) cell[i].row.parameter = edges[i];
     if (sorters[0].sorter != nullptr) {
-      cell.push_back(MergesHalves<std::uint32_t>(sorters[0], log2_keys));
+      cell.push_back(MergesHalves<std::uint32_t>(sorters[0], load));
     }
     rounds.Run(std::move(cell), options.growth());
   }

@@ -141,7 +141,7 @@ template Entrant SortsFour(const BenchSorter&, std::shared_ptr<const Load<std::u
 template Entrant SortsFour(const BenchSorter&, std::shared_ptr<const Load<std::uint64_t>>,
                            std::shared_ptr<std::vector<FourWindows<std::uint64_t>>>);
 
-double OnAllCores(unsigned threads, const std::function<void(unsigned thread)>& work) {
+double OnThreads(unsigned threads, const std::function<void(unsigned thread)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> begins(threads), ends(threads);
   std::vector<std::exception_ptr> faults(threads);
@@ -183,13 +183,13 @@ Entrant SortsOnAllCores(const BenchSorter& sorter, std::shared_ptr<const Load<Ke
     }
   };
   entrant.run = [sorter, windows, cores, each, requests = entrant.requests] {
-    return OnAllCores(cores,
-                      [&](unsigned core) {
-                        for (std::size_t i = core * each; i < (core + 1) * each; ++i) {
-                          const std::array<std::span<Key>, 1> one = {(*windows)[i]};
-                          sorter.sorter->Sort(sort::Channels<Key>(one));
-                        }
-                      }) /
+    return OnThreads(cores,
+                     [&](unsigned core) {
+                       for (std::size_t i = core * each; i < (core + 1) * each; ++i) {
+                         const std::array<std::span<Key>, 1> one = {(*windows)[i]};
+                         sorter.sorter->Sort(sort::Channels<Key>(one));
+                       }
+                     }) /
            requests;
   };
   entrant.check = [load, windows] {

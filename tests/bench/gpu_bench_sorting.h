@@ -34,6 +34,10 @@ std::array<std::span<Key>, sort::kChannels> SpansOf(FourWindows<Key>& windows) {
   return spans;
 }
 
+/// Runs `work` on that many threads at once; seconds from the first beginning to the last end.
+/// Rethrows what one of them throws.
+double OnThreads(unsigned threads, const std::function<void(unsigned thread)>& work);
+
 /// Requests of four windows of random keys each, as they come and sorted by std::sort. Keys of 32
 /// bits are below 2^31, so that gl-pbsn needs the GPU once; `different` of them, or any (0). Small
 /// requests are timed many at once, as many as have `batch_keys`, and all of them differ: a
@@ -43,23 +47,28 @@ struct Load {
   std::vector<FourWindows<Key>> original, sorted;
 
   explicit Load(int log2_keys, std::size_t batch_keys, std::size_t different = 0) {
-    std::mt19937_64 random(static_cast<std::uint64_t>(2006 + log2_keys));
-    const auto draw = [&] {
-      return static_cast<Key>(sizeof(Key) == 4 ? random() >> 33 : random());
-    };
+    const auto seed = static_cast<std::uint64_t>(2006 + log2_keys);
+    std::mt19937_64 random(seed);
     std::vector<Key> drawn(different);
-    for (Key& key : drawn) key = draw();
+    for (Key& key : drawn) key = Draw(random);
     original.resize(std::max<std::size_t>(1, batch_keys / (sort::kChannels << log2_keys)));
-    for (FourWindows<Key>& windows : original) {
-      for (std::vector<Key>& keys : windows) {
+    sorted.resize(original.size());
+    // A thread for each channel: std::sort of 2^26 keys takes six seconds on one.
+    OnThreads(sort::kChannels, [&](unsigned c) {
+      std::mt19937_64 of_channel(seed * sort::kChannels + c);
+      for (std::size_t request = 0; request < original.size(); ++request) {
+        std::vector<Key>& keys = original[request][c];
         keys.resize(std::size_t{1} << log2_keys);
-        for (Key& key : keys) key = different == 0 ? draw() : drawn[random() % different];
+        for (Key& key : keys) {
+          key = drawn.empty() ? Draw(of_channel) : drawn[of_channel() % drawn.size()];
+        }
+        sorted[request][c] = keys;
+        std::sort(sorted[request][c].begin(), sorted[request][c].end());
       }
-    }
-    sorted = original;
-    for (FourWindows<Key>& windows : sorted) {
-      for (std::vector<Key>& keys : windows) std::sort(keys.begin(), keys.end());
-    }
+    });
+  }
+  static Key Draw(std::mt19937_64& random) {
+    return static_cast<Key>(sizeof(Key) == 4 ? random() >> 33 : random());
   }
   std::size_t window() const { return original[0][0].size(); }
   std::size_t requests() const { return original.size(); }
@@ -118,10 +127,6 @@ extern template Entrant SortsFour(const BenchSorter&, std::shared_ptr<const Load
                                   std::shared_ptr<std::vector<FourWindows<std::uint32_t>>>);
 extern template Entrant SortsFour(const BenchSorter&, std::shared_ptr<const Load<std::uint64_t>>,
                                   std::shared_ptr<std::vector<FourWindows<std::uint64_t>>>);
-
-/// Runs `work` on that many threads at once; seconds from the first beginning to the last end.
-/// Rethrows what one of them throws.
-double OnAllCores(unsigned threads, const std::function<void(unsigned thread)>& work);
 
 /// The sorter on every core at once, each with windows of its own. Times are for four windows.
 template <class Key>

@@ -27,6 +27,10 @@ for argument; do
   esac
 done
 
+# Whether there is a device at all, and what it is.
+"$bench" $hardware --sections counts --smoke >"$out/device" || exit 1
+rm -f "$out/device"
+
 failed=
 # part NAME SECONDS COMMAND...: its output to the report, and that it failed, if it did.
 part() {
