@@ -47,7 +47,7 @@ struct Load {
   std::vector<FourWindows<Key>> original, sorted;
 
   explicit Load(int log2_keys, std::size_t batch_keys, std::size_t different = 0) {
-    const auto seed = static_cast<std::uint64_t>(2006 + log2_keys);
+    const std::uint64_t seed = 2006 + static_cast<std::uint64_t>(log2_keys);
     std::mt19937_64 random(seed);
     std::vector<Key> drawn(different);
     for (Key& key : drawn) key = Draw(random);
