@@ -33,6 +33,7 @@ std::vector<Entrant> CellOf(const std::vector<BenchSorter>& sorters,
                             std::shared_ptr<const Load<Key>> load) {
   const auto copies = std::make_shared<std::vector<FourWindows<Key>>>();
   std::vector<Entrant> cell;
+  cell.reserve(sorters.size());
   for (const BenchSorter& sorter : sorters) cell.push_back(SortsFour<Key>(sorter, load, copies));
   return cell;
 }
@@ -200,8 +201,8 @@ void BenchSorters(Report& report, const GpuBenchOptions& options) {
     if (options.Wants(name)) sorters.push_back(open());
   };
   add("std::sort", [] { return StdSort(); });
-  add("cpu", [&] { return cpu; });
-  add("gl-compute", [&] { return compute; });
+  add("cpu", [&] { return BenchSorter(cpu); });
+  add("gl-compute", [&] { return BenchSorter(compute); });
   add("gl-bitonic", [&] { return OpenBitonic(machine, "", {}); });
   add("gl-abisort", [&] { return OpenABiSort(machine, "", {}); });
   add("gl-pbsn", [&] { return OpenPbsn(machine); });
