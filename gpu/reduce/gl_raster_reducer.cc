@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <string_view>
+#include <utility>
 
 #include "gpu/gl/gl_check.h"
 #include "tidemark_shaders.h"
@@ -47,8 +48,9 @@ std::array<std::vector<std::uint32_t>, kReducedChannels> ReadWords(
 
 }  // namespace
 
-GlRasterReducer::GlRasterReducer()
-    : unwanted_(Make("reduce_unwanted", shaders::kReduceUnwantedFrag, {"keys_high", "keys_low"})),
+GlRasterReducer::GlRasterReducer(std::function<void(std::string_view)> observer)
+    : observer_(std::move(observer)),
+      unwanted_(Make("reduce_unwanted", shaders::kReduceUnwantedFrag, {"keys_high", "keys_low"})),
       scan_step_(Make("reduce_scan_step", shaders::kReduceScanStepFrag, {"sums"})),
       block_sum_(Make("reduce_block_sums", shaders::kReduceBlockSumsFrag, {"sums"})),
       gather_(Make("reduce_gather", shaders::kReduceGatherFrag, {"keys_high", "keys_low", "sums"})),
@@ -162,6 +164,7 @@ ReducedWords GlRasterReducer::Runs(const SortedTexels& windows, const RasterRedu
   Provide(found_, shape, words);
   Provide(moved_, shape, words);
 
+  Observe("sum inside blocks");
   vertex_array_.Bind();
   unwanted_.Use();
   BindKeys(windows, 0);
@@ -170,8 +173,10 @@ ReducedWords GlRasterReducer::Runs(const SortedTexels& windows, const RasterRedu
                windows.lengths[2], windows.lengths[3]);
   Draw(sums_[0], shape);
   const gl::Texture& sums = sums_[Scan(sums_, shape, block_log2, how.scan)].texture[0];
+  Observe("search");
   Gather(windows, sums, block_log2, how.by_blocks);
 
+  Observe("sum of blocks");
   block_sum_.Use();
   sums.BindToUnit(0);
   Set(block_sum_, "block_log2", block_log2);
@@ -179,9 +184,11 @@ ReducedWords GlRasterReducer::Runs(const SortedTexels& windows, const RasterRedu
   Set(block_sum_, "blocks_width_log2", blocks.width_log2);
   Draw(block_sums_[0], blocks);
   const Target& block_sums = block_sums_[Scan(block_sums_, blocks, log2_blocks, how.scan)];
+  Observe("lines");
   if (how.by_blocks) Concatenate(block_sums.texture[0], blocks, block_log2, shape, words);
   gl::CheckGl("drawing the reduction");
 
+  Observe("read back");
   // The last block's sum says how many elements are left: only they are read.
   std::vector<std::uint32_t> texels(kReducedChannels << log2_blocks);
   block_sums.framebuffer.Read(0, 1 << blocks.width_log2, 1 << blocks.height_log2, texels.data());

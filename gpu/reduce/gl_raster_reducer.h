@@ -11,7 +11,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "gpu/gl/framebuffer.h"
@@ -51,7 +53,9 @@ struct RasterReduction {
 /// Memory on the device: textures of up to eight times the windows' size, kept for the next time.
 class GlRasterReducer {
  public:
-  GlRasterReducer();
+  /// `observer` is called before each of the steps "sum inside blocks", "search", "sum of blocks",
+  /// "lines" and "read back" of Runs, on the context's thread; benchmarks time them from it.
+  explicit GlRasterReducer(std::function<void(std::string_view step)> observer = {});
 
   /// The run-length encoding of each channel.
   ReducedWords Runs(const SortedTexels& windows, const RasterReduction& how = {});
@@ -85,6 +89,11 @@ class GlRasterReducer {
                                const std::array<std::uint32_t, kReducedChannels>& counts,
                                bool wide);
 
+  void Observe(std::string_view step) const {
+    if (observer_) observer_(step);
+  }
+
+  const std::function<void(std::string_view)> observer_;
   gl::VertexArray vertex_array_;
   gl::Program unwanted_, scan_step_, block_sum_, gather_, lines_, samples_;
   std::array<Target, 2> sums_, block_sums_;

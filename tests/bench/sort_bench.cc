@@ -2,8 +2,6 @@
 //
 //   sort_bench                every size from 2^10 to 2^20, all key widths; about two minutes
 //   sort_bench --pairs        keys with weights alone, beside std::stable_sort of the pairs
-//   sort_bench --reduced      gl-compute giving back samples and runs in place of whole windows, on
-//                             a software rasteriser where there is no other; with --smoke once
 //   sort_bench --smoke        three sizes, one round: does it run, are the results equal
 //   sort_bench --software-gl  with the GL sorters even where GL is a software rasteriser, to 2^18
 //
@@ -196,92 +194,6 @@ void RunPairs(const Plan& plan, WindowSorter& sorter) {
   }
 }
 
-// What may be needed of windows, and of which keys.
-struct Reduction {
-  const char* name;
-  bool samples;  // every 2^8th
-  bool runs;
-  std::size_t different;  // keys drawn from so many; 0: from all
-};
-constexpr Reduction kReductions[] = {{"samples, random keys", true, false, 0},
-                                     {"samples and runs, 1000 different", true, true, 1000},
-                                     {"samples and runs, random keys", true, true, 0}};
-
-// Whole and reduced requests of the same four windows in turns; each reduced one must be what its
-// sorted windows say.
-template <class Key>
-void RunReduced(const Plan& plan, WindowSorter& sorter) {
-  for (const std::size_t log2_window : plan.log2_windows) {
-    const std::size_t window = std::size_t{1} << log2_window;
-    for (const Reduction& reduction : kReductions) {
-      std::mt19937_64 random(log2_window);
-      std::vector<Key> different(reduction.different), original(kChannels * window);
-      for (Key& key : different) key = Draw<Key>(random);
-      for (Key& key : original) {
-        key = different.empty() ? Draw<Key>(random) : different[random() % different.size()];
-      }
-      WindowNeeds need;
-      if (reduction.samples) need.samples = {(1 << 8) - 1, 1 << 8};
-      need.runs = reduction.runs;
-      const std::vector<WindowNeeds> needs(kChannels, need);
-      std::vector<double> whole, reduced, ratios;
-      for (int round = -1; round < plan.rounds; ++round) {  // the first makes buffers and programs
-        std::vector<Key> sorted = original, keys = original;
-        std::vector<std::span<Key>> channels;
-        for (std::size_t c = 0; c < kChannels; ++c) {
-          channels.push_back(std::span(keys).subspan(c * window, window));
-        }
-        std::vector<ReducedWindow<Key>> found(kChannels);
-        const double of_whole = Time<Key>(sorter, window, sorted);
-        const auto start = std::chrono::steady_clock::now();
-        sorter.SortReduced(Channels<Key>(channels), needs, found);
-        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-        for (std::size_t c = 0; c < kChannels; ++c) {
-          const auto of = std::span<const Key>(sorted).subspan(c * window, window);
-          const auto expected = ReduceSorted<Key>(of, need);
-          const bool equal = found[c].whole ? std::equal(of.begin(), of.end(), channels[c].begin())
-                                            : found[c].samples == expected.samples &&
-                                                  found[c].runs == expected.runs;
-          if (!equal) throw std::runtime_error(std::string("wrong: ") + reduction.name);
-        }
-        if (round < 0) continue;
-        whole.push_back(of_whole);
-        reduced.push_back(static_cast<double>(keys.size()) / seconds.count());
-        ratios.push_back(reduced.back() / whole.back());
-      }
-      std::printf("| %zu bits, 4 × 2^%zu, %s | %.1f | %.1f | %.2f / %.2f / %.2f |\n",
-                  8 * sizeof(Key), log2_window, reduction.name, Median(whole) / 1e6,
-                  Median(reduced) / 1e6, *std::min_element(ratios.begin(), ratios.end()),
-                  Median(ratios), *std::max_element(ratios.begin(), ratios.end()));
-      std::fflush(stdout);
-    }
-  }
-}
-
-void RunReduced(bool smoke) {
-  const GlSorterOrReason opened = OpenGlCompute(/*allow_software=*/true);
-  if (opened.sorter == nullptr) {
-    std::printf("gl-compute cannot run: %s\n", opened.report.error.c_str());
-    return;
-  }
-  Plan plan;
-  plan.log2_windows = {14, 16, 18, 20};
-  if (opened.report.software) {
-    plan.log2_windows = {12, 14, 16};
-    plan.rounds = 5;
-  }
-  if (smoke) {
-    plan.log2_windows = {10};
-    plan.rounds = 1;
-  }
-  std::printf(
-      "GL: %s, %s\n\ngl-compute, whole requests, million keys a second\n\n"
-      "| keys | whole | reduced | ratio |\n|---|---|---|---|\n",
-      opened.report.renderer.c_str(), opened.report.version.c_str());
-  RunReduced<std::uint32_t>(plan, *opened.sorter);
-  RunReduced<std::uint64_t>(plan, *opened.sorter);
-}
-
 void RunPairs(bool smoke) {
   Plan plan;
   plan.log2_windows = {14, 18};
@@ -361,7 +273,6 @@ int main(int argc, char** argv) {
   bool smoke = false;
   bool software_gl = false;
   bool pairs = false;
-  bool reduced = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--smoke") == 0) {
       smoke = true;
@@ -369,21 +280,16 @@ int main(int argc, char** argv) {
       software_gl = true;
     } else if (std::strcmp(argv[i], "--pairs") == 0) {
       pairs = true;
-    } else if (std::strcmp(argv[i], "--reduced") == 0) {
-      reduced = true;
     } else {
       std::fprintf(
           stderr,
-          "sort_bench: unknown argument \"%s\"; there are --smoke, --software-gl, --pairs, "
-          "--reduced\n",
+          "sort_bench: unknown argument \"%s\"; there are --smoke, --software-gl, --pairs\n",
           argv[i]);
       return 2;
     }
   }
   try {
-    if (reduced) {
-      RunReduced(smoke);
-    } else if (pairs) {
+    if (pairs) {
       RunPairs(smoke);
     } else {
       Run(smoke, software_gl);
