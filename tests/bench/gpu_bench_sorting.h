@@ -27,9 +27,9 @@ namespace tidemark::bench {
 template <class Key>
 using FourWindows = std::array<std::vector<Key>, sort::kChannels>;
 
-template <class Key>
-std::array<std::span<Key>, sort::kChannels> SpansOf(FourWindows<Key>& windows) {
-  std::array<std::span<Key>, sort::kChannels> spans;
+template <class Windows>
+auto SpansOf(Windows& windows) {
+  std::array<std::span<typename Windows::value_type::value_type>, sort::kChannels> spans;
   std::copy(windows.begin(), windows.end(), spans.begin());
   return spans;
 }
