@@ -84,6 +84,8 @@ struct AnswerHeader {
   double epsilon = 0;   ///< the configured error, as a share of n
   /// Of the n, so many may have come before the scope's time began.
   std::uint64_t n_uncertain = 0;
+  /// Values that the stream refused one by one since it began; no answer covers them.
+  std::uint64_t refused = 0;
 };
 
 /// `value` is an element of the stream whose true rank lies in [rank_low, rank_high].
@@ -178,6 +180,7 @@ struct CompareAnswer {
   double epsilon_a = 0, epsilon_b = 0;
   /// Of n_a and n_b, so many may have come before the scopes' times began.
   std::uint64_t n_uncertain_a = 0, n_uncertain_b = 0;
+  std::uint64_t refused_a = 0, refused_b = 0;
   double distance_low = 0, distance_high = 0;
   Value value;  ///< where the shares differ by distance_low at least
   double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;

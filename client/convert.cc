@@ -15,6 +15,7 @@ void SetHeader(const Response& response, AnswerHeader* out) {
   out->n = response.n();
   out->epsilon = response.epsilon();
   out->n_uncertain = response.n_uncertain();
+  out->refused = response.refused();
 }
 
 ItemCount FromProto(const v1::ItemCount& item) {
@@ -262,6 +263,7 @@ SumsAnswer FromProto(const v1::SumsResponse& response) {
   out.stream = response.stream();
   out.n = response.n();
   out.epsilon = response.epsilon();
+  out.refused = response.refused();
   for (const auto& a : response.answers()) {
     SumAnswer sum{
         FromProto(a.range()), a.count_low(), a.count_high(), a.sum_low(), a.sum_high(), {}, {}};
@@ -280,6 +282,8 @@ CompareAnswer FromProto(const v1::CompareResponse& response) {
   out.epsilon_b = response.epsilon_b();
   out.n_uncertain_a = response.n_uncertain_a();
   out.n_uncertain_b = response.n_uncertain_b();
+  out.refused_a = response.refused_a();
+  out.refused_b = response.refused_b();
   out.distance_low = response.distance_low();
   out.distance_high = response.distance_high();
   out.value = FromProto(response.value());
@@ -315,6 +319,7 @@ SpreadAnswer FromProto(const v1::SpreadResponse& response) {
   out.distinct_low = response.distinct_low();
   out.distinct_high = response.distinct_high();
   out.n_uncertain = response.n_uncertain();
+  out.refused = response.refused();
   return out;
 }
 

@@ -16,6 +16,7 @@ Json Header(const client::AnswerHeader& header) {
               {"n", IntegerToJson(header.n)},
               {"epsilon", ToJson(header.epsilon)}};
   if (header.n_uncertain != 0) out["n_uncertain"] = IntegerToJson(header.n_uncertain);
+  if (header.refused != 0) out["refused"] = IntegerToJson(header.refused);
   return out;
 }
 
@@ -188,6 +189,8 @@ Json ToJson(const client::CompareAnswer& answer) {
               {"chance_distance", ToJson(answer.chance_distance)}};
   if (answer.n_uncertain_a != 0) out["n_uncertain_a"] = IntegerToJson(answer.n_uncertain_a);
   if (answer.n_uncertain_b != 0) out["n_uncertain_b"] = IntegerToJson(answer.n_uncertain_b);
+  if (answer.refused_a != 0) out["refused_a"] = IntegerToJson(answer.refused_a);
+  if (answer.refused_b != 0) out["refused_b"] = IntegerToJson(answer.refused_b);
   return out;
 }
 
@@ -210,6 +213,7 @@ Json ToJson(const client::SpreadAnswer& answer) {
               {"distinct_low", IntegerToJson(answer.distinct_low)},
               {"distinct_high", IntegerToJson(answer.distinct_high)}};
   if (answer.n_uncertain != 0) out["n_uncertain"] = IntegerToJson(answer.n_uncertain);
+  if (answer.refused != 0) out["refused"] = IntegerToJson(answer.refused);
   return out;
 }
 

@@ -18,7 +18,9 @@ std::string ShowCount(std::uint64_t n, std::uint64_t uncertain) {
 
 std::string Heading(const client::AnswerHeader& header) {
   return Printable(header.stream) + ": n " + ShowCount(header.n, header.n_uncertain) +
-         ", epsilon " + ShowNumber(header.epsilon) + "\n";
+         ", epsilon " + ShowNumber(header.epsilon) +
+         (header.refused != 0 ? ", " + Show(header.refused) + " more refused" : std::string()) +
+         "\n";
 }
 
 std::string ItemsTable(const std::vector<client::ItemCount>& items, std::uint64_t n) {
@@ -206,6 +208,9 @@ std::string ToText(const client::CompareAnswer& answer) {
       {"share at or below it, second", ShowInterval(answer.share_b_low, answer.share_b_high)});
   table.Add({"n", ShowCount(answer.n_a, answer.n_uncertain_a) + " and " +
                       ShowCount(answer.n_b, answer.n_uncertain_b)});
+  if (answer.refused_a != 0 || answer.refused_b != 0) {
+    table.Add({"refused beside them", Show(answer.refused_a) + " and " + Show(answer.refused_b)});
+  }
   table.Add(
       {"distance by chance (1 %)", "up to " + ShowBound(answer.chance_distance, Side::kHigh)});
   return table.ToString();

@@ -122,8 +122,9 @@ bool QuantilesTolerate(const SummarySnapshot<Key>& summaries, std::uint64_t /*op
 }
 
 template <class Key>
-Coverage CoverageOf(const RecentView<Key>& recent) {
-  return {recent.blocks.range.n_high(), recent.blocks.epsilon, recent.blocks.range.uncertain()};
+Coverage CoverageOf(const Stream& stream, const RecentView<Key>& recent) {
+  return {recent.blocks.range.n_high(), recent.blocks.epsilon, recent.blocks.range.uncertain(),
+          stream.Refused()};
 }
 
 template <class Key>
@@ -157,7 +158,7 @@ absl::StatusOr<Answer> QueryEngine::WithQuantiles(std::string_view name, const A
           const absl::StatusOr<RecentView<Key>> recent = keyed.Recent(ask.width, rule);
           if (!recent.ok()) return recent.status();
           return answer(recent->blocks.quantiles->View(recent->later),
-                        static_cast<const Stream&>(keyed), CoverageOf(*recent));
+                        static_cast<const Stream&>(keyed), CoverageOf(keyed, *recent));
         }
         if (!ends_matter) rule.tolerates = QuantilesTolerate<Key>;
         absl::StatusOr<StreamView<Key>> view = keyed.View(rule);
@@ -165,7 +166,7 @@ absl::StatusOr<Answer> QueryEngine::WithQuantiles(std::string_view name, const A
         const QuantileView<Key> quantiles(std::move(view->summaries.quantiles), view->open->keys(),
                                           view->unseen);
         return answer(quantiles, static_cast<const Stream&>(keyed),
-                      Coverage{quantiles.n(), quantiles.epsilon()});
+                      Coverage{quantiles.n(), quantiles.epsilon(), 0, keyed.Refused()});
       });
 }
 
@@ -185,11 +186,11 @@ absl::StatusOr<Answer> QueryEngine::WithItems(const KeyedStream<Key>& stream, co
     const absl::StatusOr<RecentView<Key>> recent = stream.Recent(ask.width, rule);
     if (!recent.ok()) return recent.status();
     if constexpr (kRankedKeys<Key>) {
-      return answer(recent->blocks.frequencies->View(recent->later), CoverageOf(*recent));
+      return answer(recent->blocks.frequencies->View(recent->later), CoverageOf(stream, *recent));
     } else {
       const AddressItemsView<SlidingHierarchicalView<Key>> items(*recent->blocks.frequencies,
                                                                  recent->later);
-      return answer(items, CoverageOf(*recent));
+      return answer(items, CoverageOf(stream, *recent));
     }
   }
   const absl::StatusOr<StreamView<Key>> view = stream.View(rule);
@@ -202,15 +203,15 @@ absl::StatusOr<Answer> QueryEngine::WithItems(const KeyedStream<Key>& stream, co
     const View items =
         by_weight ? View(view->summaries.weights, keys, std::span<const std::uint64_t>(sums))
                   : View(view->summaries.frequencies, keys, view->unseen);
-    return answer(items, Coverage{items.n(), epsilon});
+    return answer(items, Coverage{items.n(), epsilon, 0, stream.Refused()});
   } else if (by_weight) {
     std::vector<KeyWeight<Key>> open;
     if (view->open_payloads) open = WeightedItems(keys, *view->open_payloads);
     const auto items = FrequencyView<Key>::OfItems(view->summaries.weights, open, 0, epsilon);
-    return answer(items, Coverage{items.n(), epsilon});
+    return answer(items, Coverage{items.n(), epsilon, 0, stream.Refused()});
   } else {
     const FrequencyView<Key> items(view->summaries.frequencies, keys, view->unseen, epsilon);
-    return answer(items, Coverage{items.n(), epsilon});
+    return answer(items, Coverage{items.n(), epsilon, 0, stream.Refused()});
   }
 }
 

@@ -63,12 +63,13 @@ absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, c
     if (!recent.ok()) return recent.status();
     return AnswerOf(settings.type,
                     SlidingHierarchicalView<Address>(*recent->blocks.hierarchy, recent->later),
-                    CoverageOf(*recent), support);
+                    CoverageOf(stream, *recent), support);
   }
   const absl::StatusOr<StreamView<Address>> view = stream.View(rule);
   if (!view.ok()) return view.status();
   const auto answer = [&](const HierarchicalView<Address>& prefixes) {
-    return AnswerOf(settings.type, prefixes, {prefixes.n(), settings.frequency_epsilon}, support);
+    return AnswerOf(settings.type, prefixes,
+                    {prefixes.n(), settings.frequency_epsilon, 0, stream.Refused()}, support);
   };
   const std::span<const Address> open = view->open->keys();
   if (!weights) return answer(HierarchicalView<Address>(view->summaries.hierarchy, open));
@@ -139,7 +140,8 @@ TextsAnswer OfTextHistory(const TextStream& stream, const ViewRule<std::uint64_t
     levels.push_back(
         TextCounts::OfItems(view->summaries.text_levels[i], (*items)[i], 0, std::nullopt, open));
   }
-  return OfLevels(stream, levels, {levels.front().n(), levels.front().epsilon()}, support);
+  return OfLevels(stream, levels,
+                  {levels.front().n(), levels.front().epsilon(), 0, stream.Refused()}, support);
 }
 
 TextsAnswer OfRecentTexts(const TextStream& stream, const SlidingWidth& width,
@@ -155,7 +157,7 @@ TextsAnswer OfRecentTexts(const TextStream& stream, const SlidingWidth& width,
   const std::optional<std::vector<TextCounts>> levels =
       cover.Views(items_of, *later_items, recent->later.size());
   if (!levels) return std::nullopt;
-  return OfLevels(stream, *levels, CoverageOf(*recent), support);
+  return OfLevels(stream, *levels, CoverageOf(stream, *recent), support);
 }
 
 absl::StatusOr<PrefixesAnswer> OfTexts(const TextStream& stream, const Ask& ask,

@@ -110,7 +110,8 @@ absl::StatusOr<SpreadAnswer> QueryEngine::Spread(std::string_view name,
         if (!view.ok()) return view.status();
         const QuantileView<Key> quantiles(view->summaries.quantiles, view->open->keys());
         return WithSums(keyed, *view, [&](const CorrelatedView<Key>& sums) {
-          return AnswerOf<Key>(quantiles, keyed, ask, Coverage{quantiles.n(), quantiles.epsilon()},
+          return AnswerOf<Key>(quantiles, keyed, ask,
+                               Coverage{quantiles.n(), quantiles.epsilon(), 0, keyed.Refused()},
                                question, &sums);
         });
       });

@@ -61,9 +61,10 @@ struct Summing {
 };
 
 template <class Key>
-absl::StatusOr<SumsAnswer> AnswerOf(const CorrelatedView<Key>& sums, const StreamSettings& settings,
+absl::StatusOr<SumsAnswer> AnswerOf(const CorrelatedView<Key>& sums, const Stream& stream,
                                     std::span<const PairRange> ranges) {
-  SumsAnswer answer{{sums.n(), settings.quantile_epsilon}, {}};
+  const StreamSettings& settings = stream.settings();
+  SumsAnswer answer{{sums.n(), settings.quantile_epsilon, 0, stream.Refused()}, {}};
   for (const PairRange& range : ranges) {
     const absl::StatusOr<SumRow> row = std::visit(Summing<Key>{sums, settings.type}, range);
     if (!row.ok()) return row.status();
@@ -93,7 +94,7 @@ absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
                       const absl::StatusOr<StreamView<Key>> view = keyed.View(Rule<Key>(deadline));
                       if (!view.ok()) return view.status();
                       return WithSums(keyed, *view, [&](const CorrelatedView<Key>& sums) {
-                        return AnswerOf(sums, keyed.settings(), ranges);
+                        return AnswerOf(sums, static_cast<const Stream&>(keyed), ranges);
                       });
                     });
 }

@@ -35,6 +35,7 @@ void SetCoverage(const std::string& stream, const Answer& answer, Response& out)
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
   out.set_n_uncertain(answer.coverage.uncertain);
+  out.set_refused(answer.coverage.refused);
   out.set_epsilon(answer.coverage.epsilon);
 }
 
@@ -334,6 +335,7 @@ void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsRespon
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
   out.set_epsilon(answer.coverage.epsilon);
+  out.set_refused(answer.coverage.refused);
   for (const SumRow& row : answer.rows) {
     v1::SumAnswer* sum = out.add_answers();
     sum->set_count_low(row.count_low);
@@ -368,6 +370,7 @@ void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadRe
   out.set_distinct_low(answer.distinct_low);
   out.set_distinct_high(answer.distinct_high);
   out.set_n_uncertain(answer.coverage.uncertain);
+  out.set_refused(answer.coverage.refused);
 }
 
 void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
@@ -388,6 +391,8 @@ void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
   out.set_chance_distance(answer.chance_distance);
   out.set_n_uncertain_a(answer.a.uncertain);
   out.set_n_uncertain_b(answer.b.uncertain);
+  out.set_refused_a(answer.a.refused);
+  out.set_refused_b(answer.b.refused);
 }
 
 absl::StatusOr<PairRange> FromProto(const v1::SumRange& range) {

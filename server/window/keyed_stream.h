@@ -180,7 +180,6 @@ class KeyedStream final : public Stream {
   std::vector<std::uint64_t> open_payloads_;  // as many as keys, of a stream with payloads
   std::vector<TimedCount> open_batches_;      // sliding: when they came
   std::uint64_t next_number_ = 0;
-  std::uint64_t refused_ = 0;
   std::uint64_t weight_ = 0;                     // of all values, of a stream with weights
   std::unique_ptr<Dictionary> dictionary_;       // strings only
   const std::optional<TextLevels> text_levels_;  // of those with a hierarchy

@@ -61,6 +61,11 @@ std::string Describe(const StreamSettings& settings) {
   return text;
 }
 
+std::uint64_t Stream::Refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
 absl::Status Stream::MarkDeleted() {
   const std::lock_guard lock(mutex_);
   return MarkDeletedLocked();

@@ -180,6 +180,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void Commit(Window window, const std::function<void(std::uint64_t)>& published) = 0;
 
   virtual StreamStats Stats() const = 0;
+  /// Values refused one by one so far.
+  std::uint64_t Refused() const;
 
   /// Serialized summaries, sliding ones last, after every window under way is published:
   /// equal for equal batches and times. For comparisons; not a public format.
@@ -223,6 +225,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   mutable std::mutex mutex_;
   bool active_ = false;           // a batch came since the last TrimStorage; guarded by mutex_
   bool deleted_ = false;          // guarded by mutex_
+  std::uint64_t refused_ = 0;     // values refused one by one; guarded by mutex_
   std::uint32_t idle_trims_ = 0;  // calls of TrimStorage since the last batch; guarded by mutex_
   std::uint64_t log_id_ = 0;
 

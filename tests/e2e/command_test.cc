@@ -294,6 +294,30 @@ TEST_F(CommandTest, ServerFromTheEnvironmentAndNobodyThere) {
   EXPECT_EQ(std::count(alone.err.begin(), alone.err.end(), '\n'), 1) << alone.err;
 }
 
+// Whatever is asked, the answer says what it does not cover.
+TEST_F(CommandTest, EveryAnswerSaysWhatWasRefused) {
+  Ask({"create", "partial", "--sums", "--last", "100"});
+  Ask({"push", "partial"}, "1\nnan\n2\n-inf\n3\ninf\n");
+  for (const std::vector<std::string>& question : std::vector<std::vector<std::string>>{
+           {"quantile", "partial", "0.5"},
+           {"quantile", "partial", "0.5", "--last", "2"},
+           {"rank", "partial", "2"},
+           {"histogram", "partial"},
+           {"top", "partial", "--support", "0.1"},
+           {"top", "partial", "--support", "0.1", "--last", "2"},
+           {"count", "partial", "2"},
+           {"sum", "partial", "--at-most", "2"},
+           {"spread", "partial"}}) {
+    const Json answer = Ask(question);
+    EXPECT_EQ(answer["refused"], 3) << question[0] << ": " << answer;
+  }
+  const Json compared = Ask({"compare", "partial", "numbers"});
+  EXPECT_EQ(compared["refused_a"], 3) << compared;
+  EXPECT_FALSE(compared.contains("refused_b")) << compared;
+  const Completed text = Tidemark({"quantile", "partial", "0.5"});
+  EXPECT_TRUE(text.out.starts_with("partial: n 3, epsilon 0.001, 3 more refused\n")) << text.out;
+}
+
 TEST_F(CommandTest, Push) {
   const Json pushed = Ask({"push", "input"}, "1\n-2.5\n+3e2\nnan\n-inf\n");
   EXPECT_EQ(Fields(pushed), (Names{"stream", "type", "accepted", "refused", "bad", "seconds",
