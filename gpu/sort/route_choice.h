@@ -103,8 +103,9 @@ struct RouteTicket {
   bool observed = false;  ///< whether its time says something that is used
 };
 
-/// Times are those of any clock that does not go back. Cost: a lock and some 50 ns a call, none
-/// where GL never takes the request. Thread: any.
+/// Times are those of any clock that does not go back. Cost, the reading of the clock included: to
+/// ask 50 to 62 ns, Begin and End 110 to 150 ns, under a lock; 3 ns where GL never takes the
+/// request (Zen 4 class, 3 runs). Thread: any.
 class RouteChoice {
  public:
   using Time = std::chrono::nanoseconds;

@@ -340,6 +340,22 @@ TEST(RouteChoice, OneObservationDecidesNothingAndFiveDo) {
   }
 }
 
+// Three at once, done one after the other: each is served from when the one before it ended.
+TEST(RouteChoice, AWaitBehindOthersIsNotServiceTime) {
+  RouteTable table = Measured(kCpuWindow);
+  table.always_gl = true;
+  RouteChoice choice(table);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<RouteTicket> tickets;
+    for (int i = 0; i < 3; ++i) tickets.push_back(choice.Begin(Windows(4), At(round)));
+    for (int i = 0; i < 3; ++i) {
+      choice.End(tickets[static_cast<std::size_t>(i)], At(round + (i + 1) * kCpuWindow));
+    }
+  }
+  EXPECT_NEAR(choice.stats("cpu", "gl").rates.at(0).keys_per_second * kCpuWindow, 4 * kWindow,
+              0.01 * kWindow);
+}
+
 TEST(RouteChoice, ClassesOfWindowsDoNotDisturbOneAnother) {
   RouteTable table = Measured(kCpuWindow);
   table.gl_request_seconds[1][kClass] = 2 * kCpuWindow;
