@@ -1,8 +1,8 @@
 // Where a request goes, GL or CPU, by rates that follow what is observed; and both at once.
 //
 // Source: Govindaraju, Raghuvanshi, Manocha (SIGMOD 2005), §6: the CPU is idle while the GPU sorts,
-// and a hybrid that uses both is twice as fast as the GPU alone. They divide one sort; here whole
-// windows are divided, so that nothing has to be merged.
+// and a hybrid that uses both is twice as fast as the GPU alone. How it divides the work is not
+// said; here whole windows are divided, so that nothing has to be merged.
 //
 // The rule. Let g be the seconds that GL needs for a request, w those until GL is done with the
 // requests that it has, c those of the request on one CPU thread, m its windows.
@@ -14,12 +14,12 @@
 // work while windows wait for it, and CPU threads sort what it has no room for: k of them k·m/c
 // windows a second beside GL's m/g, which is in proportion to the rates.
 //
-// No window is sent where it is expected to be done later: a stream publishes its windows in their
-// order, and one that is late on a CPU thread would hold up those that GL has sorted meanwhile. So
-// where GL is done with `gl_requests` and one more before a CPU thread is with one window, CPU
-// threads get none and what they could do is lost: at most their share of the rates (0.16 of 16
-// threads beside a GPU worth 80 of them, in the simulation of tests/gpu/route_choice_test.cc).
-// Elsewhere that finds 0.98 or more of what both could do.
+// No window goes to a CPU thread that is expected to be done later than GL: a stream publishes its
+// windows in their order, and one that is late on a CPU thread would hold up those that GL has
+// sorted meanwhile. So where GL is done with `gl_requests` and one more before a CPU thread is with
+// one window, CPU threads get none and what they could do is lost: at most their share of the rates
+// (0.16 of 16 threads beside a GPU worth 80 of them, in the simulation of
+// tests/gpu/route_choice_test.cc). Elsewhere that finds 0.98 or more of what both could do.
 //
 // The rates. GL is taken for a queue: a request is served from when it began or from when the one
 // before it ended, whichever is later, until it ends. What overlaps (upload, sort and read-back of
