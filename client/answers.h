@@ -222,12 +222,30 @@ struct SorterMeasurement {
   double keys_per_second = 0;
   bool chosen = false;
 };
+/// Of a sorter among which requests are divided, as seen: on GL of requests of four windows, on the
+/// CPU of one thread.
+struct ObservedRate {
+  std::string sorter;
+  std::uint32_t key_bits = 0;
+  std::uint64_t window = 0;
+  double keys_per_second = 0;
+  std::uint64_t requests = 0;
+};
+struct RouteCount {
+  std::string sorter;
+  std::string reason;  ///< faster, busy, probe, only
+  std::uint64_t requests = 0;
+};
 struct SorterInfo {
   std::string requested;
   std::string active;
   std::string reason;
   GlInfo gl;
   std::vector<SorterMeasurement> measurements;
+  std::chrono::system_clock::time_point measured_at;
+  bool cached = false;  ///< measured at an earlier start
+  std::vector<ObservedRate> observed;
+  std::vector<RouteCount> routes;
 };
 struct Endpoint {
   std::string name;  ///< grpc, tcp, http, statsd

@@ -359,6 +359,16 @@ ServerInfo FromProto(const v1::GetInfoResponse& response) {
     out.sorter.measurements.push_back(
         {m.key_bits(), m.window(), m.sorter(), m.algorithm(), m.keys_per_second(), m.chosen()});
   }
+  out.sorter.measured_at =
+      std::chrono::system_clock::time_point(std::chrono::microseconds(sorter.measured_at_us()));
+  out.sorter.cached = sorter.cached();
+  for (const auto& o : sorter.observed()) {
+    out.sorter.observed.push_back(
+        {o.sorter(), o.key_bits(), o.window(), o.keys_per_second(), o.requests()});
+  }
+  for (const auto& r : sorter.routes()) {
+    out.sorter.routes.push_back({r.sorter(), r.reason(), r.requests()});
+  }
   for (const auto& e : response.endpoints()) out.endpoints.push_back({e.name(), e.address()});
   const v1::Limits& limits = response.limits();
   out.limits = {limits.max_streams(),    limits.max_name_bytes(),    limits.max_batch_bytes(),

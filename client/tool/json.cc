@@ -292,6 +292,21 @@ Json ToJson(const client::ServerInfo& info) {
                             {"keys_per_second", ToJson(m.keys_per_second)},
                             {"chosen", m.chosen}});
   }
+  Json observed = Json::array();
+  for (const auto& o : info.sorter.observed) {
+    observed.push_back({{"sorter", o.sorter},
+                        {"key_bits", o.key_bits},
+                        {"window", IntegerToJson(o.window)},
+                        {"keys_per_second", ToJson(o.keys_per_second)},
+                        {"requests", IntegerToJson(o.requests)}});
+  }
+  Json routes = Json::array();
+  for (const auto& r : info.sorter.routes) {
+    routes.push_back(
+        {{"sorter", r.sorter}, {"reason", r.reason}, {"requests", IntegerToJson(r.requests)}});
+  }
+  const auto measured_at_us = std::chrono::duration_cast<std::chrono::microseconds>(
+      info.sorter.measured_at.time_since_epoch());
   Json endpoints = Json::object();
   for (const auto& e : info.endpoints) endpoints[e.name] = e.address;
   const auto& gl = info.sorter.gl;
@@ -301,7 +316,11 @@ Json ToJson(const client::ServerInfo& info) {
            {{"requested", info.sorter.requested},
             {"active", info.sorter.active},
             {"reason", info.sorter.reason},
-            {"measurements", std::move(measurements)}}},
+            {"cached", info.sorter.cached},
+            {"measured_at_us", measured_at_us.count()},
+            {"measurements", std::move(measurements)},
+            {"observed", std::move(observed)},
+            {"routes", std::move(routes)}}},
           {"gl",
            {{"available", gl.available},
             {"error", gl.error},

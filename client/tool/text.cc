@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 namespace tidemark::tool {
@@ -304,6 +306,61 @@ std::string ToText(const client::StreamInfo& s) {
   return table.ToString();
 }
 
+namespace {
+
+// "2026-11-22 11:20:31 UTC"
+std::string ShowDate(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text.data();
+}
+
+// "gl-compute 120 faster, 4 probe; cpu 31 busy"
+std::string ShowRoutes(const std::vector<client::RouteCount>& routes) {
+  std::string out;
+  std::string_view sorter;
+  for (const client::RouteCount& route : routes) {
+    if (route.sorter == sorter) {
+      out += ", ";
+    } else {
+      out += (out.empty() ? "" : "; ") + route.sorter + " ";
+      sorter = route.sorter;
+    }
+    out += Show(route.requests) + " " + route.reason;
+  }
+  return out;
+}
+
+std::string RateTables(const client::SorterInfo& sorter) {
+  std::string out;
+  if (!sorter.measurements.empty()) {
+    // Only what was chosen for each width and size; JSON has every measurement.
+    Table measured({"key bits", "window", "sorter", "algorithm", "keys/s"},
+                   {true, true, false, false, true});
+    for (const auto& m : sorter.measurements) {
+      if (!m.chosen) continue;
+      measured.Add({std::to_string(m.key_bits), Show(m.window), m.sorter, m.algorithm,
+                    ShowRate(m.keys_per_second)});
+    }
+    out += "\n" + measured.ToString();
+  }
+  if (!sorter.observed.empty()) {
+    Table observed({"key bits", "window", "sorter", "requests seen", "keys/s now"},
+                   {true, true, false, true, true});
+    for (const auto& o : sorter.observed) {
+      observed.Add({std::to_string(o.key_bits), Show(o.window), o.sorter, Show(o.requests),
+                    ShowRate(o.keys_per_second)});
+    }
+    out += "\n" + observed.ToString();
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string ToText(const client::ServerInfo& info) {
   Table table({"version", info.version}, {false, false});
   table.Add({"up", ShowDuration(info.uptime)});
@@ -311,6 +368,11 @@ std::string ToText(const client::ServerInfo& info) {
   table.Add({"values", Show(info.values)});
   table.Add({"sorter", info.sorter.active + " (configured: " + info.sorter.requested + ")"});
   table.Add({"because", info.sorter.reason});
+  if (!info.sorter.measurements.empty()) {
+    table.Add({"rates", (info.sorter.cached ? "cached, measured " : "measured ") +
+                            ShowDate(info.sorter.measured_at)});
+  }
+  if (!info.sorter.routes.empty()) table.Add({"requests", ShowRoutes(info.sorter.routes)});
   const auto& gl = info.sorter.gl;
   if (gl.available) {
     table.Add({"graphics", gl.renderer + ", " + gl.version + ", " + gl.vendor +
@@ -325,17 +387,7 @@ std::string ToText(const client::ServerInfo& info) {
                            Show(limits.max_item_bytes) + " bytes, " +
                            Show(limits.max_subscriptions) + " subscriptions, " +
                            Show(limits.max_connections) + " connections"});
-  std::string out = table.ToString();
-  if (info.sorter.measurements.empty()) return out;
-  // Only what was chosen for each width and size; JSON has every measurement.
-  Table measured({"key bits", "window", "sorter", "algorithm", "keys/s"},
-                 {true, true, false, false, true});
-  for (const auto& m : info.sorter.measurements) {
-    if (!m.chosen) continue;
-    measured.Add({std::to_string(m.key_bits), Show(m.window), m.sorter, m.algorithm,
-                  ShowRate(m.keys_per_second)});
-  }
-  return out + "\n" + measured.ToString();
+  return table.ToString() + RateTables(info.sorter);
 }
 
 }  // namespace tidemark::tool

@@ -111,4 +111,32 @@ CpuChoice MeasureCpu(std::chrono::milliseconds budget, std::vector<SorterMeasure
   return choice;
 }
 
+CpuChoice ChooseCpu(const std::vector<SorterMeasurement>& rates,
+                    std::vector<SorterMeasurement>& measured) {
+  CpuChoice choice;
+  const std::size_t first = measured.size();
+  const std::vector<CpuAlgorithm>& all = CpuAlgorithms();
+  for (const SorterMeasurement& rate : rates) {
+    if (rate.sorter != "cpu") continue;
+    measured.push_back(rate);
+    measured.back().chosen = false;
+    std::size_t width = 0;
+    while (WidthBits(width) != rate.key_bits) ++width;
+    const std::size_t window_class = ClassOf(rate.window);
+    double& best = choice.seconds_per_key[width][window_class];
+    if (best > 0 && 1 / rate.keys_per_second >= best) continue;
+    best = 1 / rate.keys_per_second;
+    choice.algorithm[width][window_class] =
+        &*std::find_if(all.begin(), all.end(),
+                       [&](const CpuAlgorithm& one) { return one.name == rate.algorithm; });
+  }
+  for (std::size_t i = first; i < measured.size(); ++i) {
+    SorterMeasurement& row = measured[i];
+    std::size_t width = 0;
+    while (WidthBits(width) != row.key_bits) ++width;
+    row.chosen = choice.algorithm[width][ClassOf(row.window)]->name == row.algorithm;
+  }
+  return choice;
+}
+
 }  // namespace tidemark::sort

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/sort/cpu_algorithms.h"
-#include "gpu/sort/sorter_factory.h"
+#include "gpu/sort/measured_rates.h"
 #include "gpu/sort/window_class.h"
 #include "gpu/sort/window_sorter.h"
 
@@ -31,6 +31,11 @@ CpuChoice UseOnly(const CpuAlgorithm& algorithm);
 /// vqsort target. Takes at most about `budget`, or one round if that is longer. Appends what was
 /// measured.
 CpuChoice MeasureCpu(std::chrono::milliseconds budget, std::vector<SorterMeasurement>& measured);
+
+/// The choice that follows from measured rates, and their rows of the CPU appended to `measured`.
+/// REQUIRES: WhyUnusable finds nothing wrong with them.
+CpuChoice ChooseCpu(const std::vector<SorterMeasurement>& rates,
+                    std::vector<SorterMeasurement>& measured);
 
 /// Never throws SorterError. Holds no state that changes: any number of threads.
 class CpuSorter final : public WindowSorter {

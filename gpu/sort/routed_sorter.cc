@@ -1,36 +1,40 @@
 #include "gpu/sort/routed_sorter.h"
 
-#include <algorithm>
-#include <bit>
+#include <chrono>
 #include <utility>
 
 namespace tidemark::sort {
 
 RoutedSorter::RoutedSorter(std::string name, std::unique_ptr<WindowSorter> cpu,
                            std::unique_ptr<WindowSorter> gl, const RouteTable& table,
-                           std::function<void(const std::string&)> on_failure)
+                           std::function<void(const std::string&)> on_failure, Clock clock)
     : name_(std::move(name)),
       cpu_(std::move(cpu)),
       gl_(std::move(gl)),
-      table_(table),
-      on_failure_(std::move(on_failure)) {}
+      on_failure_(std::move(on_failure)),
+      clock_(clock ? std::move(clock)
+                   : [] { return std::chrono::steady_clock::now().time_since_epoch(); }),
+      choice_(table) {}
 
-bool RoutedSorter::PrefersGl(std::size_t width_index,
-                             const std::array<std::size_t, kChannels>& lengths) const {
-  const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
-  if (width_index >= kGlKeyWidths || longest > table_.gl_window_max) return false;
-  if (table_.always_gl) return true;
-  // GL sorts all four channels at the padded length of the longest, full or not.
-  const std::size_t window_class = ClassOf(longest);
-  const double gl_seconds = table_.gl_request_seconds[width_index][window_class] *
-                            static_cast<double>(std::bit_ceil(longest)) /
-                            static_cast<double>(ClassWindow(window_class));
-  double cpu_seconds = 0;
-  for (const std::size_t n : lengths) {
-    cpu_seconds += table_.cpu_key_seconds[width_index][ClassOf(n)] * static_cast<double>(n);
+// Abandoned unless it is said to be done.
+class RoutedSorter::UnderWay {
+ public:
+  UnderWay(RoutedSorter& sorter, const RouteTicket& ticket) : sorter_(sorter), ticket_(ticket) {}
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() {
+    if (!done_) sorter_.choice_.Abandon(ticket_, sorter_.clock_());
   }
-  return gl_seconds < cpu_seconds;
-}
+  void Done() {
+    done_ = true;
+    sorter_.choice_.End(ticket_, sorter_.clock_());
+  }
+
+ private:
+  RoutedSorter& sorter_;
+  const RouteTicket ticket_;
+  bool done_ = false;
+};
 
 namespace {
 
@@ -45,29 +49,43 @@ std::array<std::size_t, kChannels> LengthsOf(Channels<Key> channels) {
 
 template <class Key>
 std::string_view RoutedSorter::Route(Channels<Key> channels) {
-  if (gl_works_.load(std::memory_order_relaxed)) {
-    if (PrefersGl(WidthIndex<Key>(), LengthsOf(channels))) {
-      try {
-        return gl_->Sort(channels);
-      } catch (const SorterRefusal&) {
-        // GL works: this request alone is the CPU's.
-      } catch (const SorterError& error) {
-        Failed(error.what());
-      }
-    }
+  if (!gl_works()) return SortOnCpuAlone(channels);
+  const RouteTicket ticket = choice_.Begin({WidthIndex<Key>(), LengthsOf(channels)}, clock_());
+  if (ticket.route == Route::kCpu) {
+    UnderWay on_cpu(*this, ticket);
+    const std::string_view by = cpu_->Sort(channels);
+    on_cpu.Done();
+    return by;
   }
-  return cpu_->Sort(channels);
+  try {
+    UnderWay on_gl(*this, ticket);
+    const std::string_view by = gl_->Sort(channels);
+    on_gl.Done();
+    return by;
+  } catch (const SorterRefusal&) {
+    // GL works: this request alone is the CPU's.
+  } catch (const SorterError& error) {
+    Failed(error.what());
+  }
+  return SortOnCpuAlone(channels);
 }
 
 template <class Key>
 std::string_view RoutedSorter::RouteReduced(Channels<Key> channels,
                                             std::span<const WindowNeeds> needs,
                                             std::span<ReducedWindow<Key>> reduced) {
-  if (!SortsTogether(WidthIndex<Key>(), LengthsOf(channels))) {
+  std::optional<RouteTicket> ticket;
+  if (gl_works()) {
+    ticket = choice_.BeginGl({WidthIndex<Key>(), LengthsOf(channels)}, clock_());
+  }
+  if (!ticket) {
     throw SorterRefusal(name_ + ": these windows go to the cpu, which gives back whole ones alone");
   }
   try {
-    return gl_->SortReduced(channels, needs, reduced);
+    UnderWay on_gl(*this, *ticket);
+    const std::string_view by = gl_->SortReduced(channels, needs, reduced);
+    on_gl.Done();
+    return by;
   } catch (const SorterRefusal&) {
     throw;
   } catch (const SorterError& error) {

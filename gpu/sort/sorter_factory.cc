@@ -207,6 +207,20 @@ std::string ActiveSorter(const SorterReport& report) {
   return "cpu";
 }
 
+// What the CPU's rates are: known ones if they are of this machine, else measured now. Says so in
+// the report.
+CpuChoice CpuRates(const SorterOptions& options, std::vector<std::string> gl_sorters,
+                   milliseconds budget, SorterReport& report) {
+  report.measured_on = ThisMachine(std::move(gl_sorters), options.measure_budget_ms);
+  if (options.known) {
+    report.not_cached = WhyUnusable(*options.known, report.measured_on);
+    report.cached = report.not_cached.empty();
+  }
+  report.measured_at_us = report.cached ? options.known->at_us : options.now_us;
+  return report.cached ? ChooseCpu(options.known->rows, report.measurements)
+                       : MeasureCpu(budget, report.measurements);
+}
+
 SorterSelection UseCpu(const CpuChoice& choice, SorterReport report, const char* why,
                        const std::string& cause) {
   report.active = "cpu";
@@ -218,7 +232,7 @@ SorterSelection UseCpu(const CpuChoice& choice, SorterReport report, const char*
 SorterSelection MakeCpu(const SorterOptions& options) {
   SorterReport report;
   report.requested = options.name;
-  const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
+  const CpuChoice choice = CpuRates(options, {}, milliseconds(options.measure_budget_ms), report);
   return UseCpu(choice, std::move(report), "asked_for", "");
 }
 
@@ -227,7 +241,8 @@ SorterSelection MakeGl(const SorterOptions& options, const GlKind& kind) {
   report.requested = options.name;
   GlSorterOrReason gl = kind.open(/*allow_software=*/true);
   report.gl = gl.report;
-  const CpuChoice choice = MeasureCpu(milliseconds(options.measure_budget_ms), report.measurements);
+  // The GL sorter is not measured.
+  const CpuChoice choice = CpuRates(options, {}, milliseconds(options.measure_budget_ms), report);
   if (gl.sorter == nullptr) {
     return UseCpu(choice, std::move(report), "no_gl",
                   options.name + " cannot run, " + gl.report.error);
@@ -265,6 +280,34 @@ std::vector<GlCandidate> OpenCandidates(bool allow_software, GlReport& failed) {
   return candidates;
 }
 
+// As MeasuredOn lists them.
+std::vector<std::string> Identities(const std::vector<GlCandidate>& candidates) {
+  std::vector<std::string> out;
+  for (const GlCandidate& candidate : candidates) {
+    const GlReport& gl = candidate.gl.report;
+    out.push_back(std::string(candidate.kind->name) + " up to " +
+                  std::to_string(candidate.gl.window_max) + " keys on " + gl.renderer + " (" +
+                  gl.vendor + ", " + gl.version + ")");
+  }
+  return out;
+}
+
+// As they were measured before; the best one. REQUIRES: rates of these candidates, and at least one
+// candidate.
+GlCandidate* RecallCandidates(std::vector<GlCandidate>& candidates, const MeasuredRates& rates) {
+  for (const SorterMeasurement& row : rates.rows) {
+    for (GlCandidate& candidate : candidates) {
+      if (row.sorter != candidate.kind->name) continue;
+      for (std::size_t width = 0; width < kGlKeyWidths; ++width) {
+        if (WidthBits(width) != row.key_bits) continue;
+        candidate.request_seconds[width][ClassOf(row.window)] =
+            static_cast<double>(kChannels * row.window) / row.keys_per_second;
+      }
+    }
+  }
+  return &*std::min_element(candidates.begin(), candidates.end(), Better);
+}
+
 // Measures the candidates; the best one, or null when all fail, with the report of one that did.
 GlCandidate* MeasureCandidates(std::vector<GlCandidate>& candidates, Clock::duration budget,
                                const CpuChoice& choice, GlReport& failed) {
@@ -294,12 +337,16 @@ SorterSelection MakeAuto(const SorterOptions& options) {
   const milliseconds budget(options.measure_budget_ms);
   if (candidates.empty()) {
     report.gl = failed;
-    const CpuChoice choice = MeasureCpu(budget, report.measurements);
+    const CpuChoice choice = CpuRates(options, {}, budget, report);
     return UseCpu(choice, std::move(report), "no_gl", failed.error);
   }
   const auto cpu_budget = std::chrono::duration_cast<milliseconds>(budget * kCpuShare);
-  const CpuChoice choice = MeasureCpu(cpu_budget, report.measurements);
-  GlCandidate* best = MeasureCandidates(candidates, budget - cpu_budget, choice, failed);
+  const CpuChoice choice = CpuRates(options, Identities(candidates), cpu_budget, report);
+  failed = {};  // of those that did open
+  GlCandidate* best = report.cached
+                          ? RecallCandidates(candidates, *options.known)
+                          : MeasureCandidates(candidates, budget - cpu_budget, choice, failed);
+  report.worth_keeping = failed.error.empty();
   if (best == nullptr) {
     report.gl = failed;
     return UseCpu(choice, std::move(report), "gl_failed",
@@ -343,6 +390,10 @@ SorterSelection MakeSorter(const SorterOptions& options) {
   SorterSelection selection = Make(options);
   if (!BuiltWithVqsort()) selection.report.reason += "; built without Highway, so without vqsort";
   return selection;
+}
+
+MeasuredRates RatesOf(const SorterReport& report) {
+  return {report.measured_on, report.measured_at_us, report.measurements};
 }
 
 std::vector<GlSorterTrial> TryGlSorters() {

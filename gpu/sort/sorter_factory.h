@@ -3,11 +3,14 @@
 #define TIDEMARK_GPU_SORT_SORTER_FACTORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gpu/sort/measured_rates.h"
 #include "gpu/sort/window_sorter.h"
 
 namespace tidemark::sort {
@@ -21,19 +24,13 @@ struct SorterOptions {
   bool allow_software_gl = false;
   /// Time that the measurement at start may take, milliseconds.
   int measure_budget_ms = 600;
+  /// Rates that were measured before; used instead of measuring if they are of this machine.
+  std::optional<MeasuredRates> known;
+  /// What time it is: when rates are measured, they are of then. Microseconds since 1970.
+  std::int64_t now_us = 0;
   /// Called when a GL sorter fails and the CPU takes over, with the failed step and the driver's
   /// error; on the thread that called Sort. May be empty.
   std::function<void(const std::string& message)> on_failure;
-};
-
-/// One line of the table measured at start.
-struct SorterMeasurement {
-  int key_bits = 0;
-  std::size_t window = 0;
-  std::string sorter;     ///< "cpu", "gl-compute", "gl-bitonic"
-  std::string algorithm;  ///< e.g. "vqsort-avx2", "radix-lsd-11", "bitonic-compute"
-  double keys_per_second = 0;
-  bool chosen = false;
 };
 
 /// The GL context that a GL sorter uses or would use.
@@ -56,6 +53,15 @@ struct SorterReport {
   std::string why;
   GlReport gl;
   std::vector<SorterMeasurement> measurements;
+  MeasuredOn measured_on;
+  std::int64_t measured_at_us = 0;
+  /// Whether they were known before.
+  bool cached = false;
+  /// Why rates that were known before were not used, in one line; empty if they were, or if there
+  /// were none.
+  std::string not_cached;
+  /// False if a sorter failed while it was measured: the next start should try again.
+  bool worth_keeping = true;
 };
 
 struct SorterSelection {
@@ -68,6 +74,9 @@ struct SorterSelection {
 /// why, and the selection holds the `cpu` sorter. Errors: throws std::invalid_argument for an
 /// unknown name, naming those that exist. Thread: any; measures on the calling thread.
 SorterSelection MakeSorter(const SorterOptions& options);
+
+/// For SorterOptions::known of a later start.
+MeasuredRates RatesOf(const SorterReport& report);
 
 /// Whether a GL sorter can be had, whatever `auto` would choose.
 struct GlSorterTrial {

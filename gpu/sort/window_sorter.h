@@ -12,12 +12,14 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "gpu/sort/reduced_window.h"
+#include "gpu/sort/route_stats.h"
 
 namespace tidemark::sort {
 
@@ -112,6 +114,8 @@ class WindowSorter {
   virtual std::uint64_t failures() const { return 0; }
   /// What the last of them failed with; empty without one.
   virtual std::string last_failure() const { return {}; }
+  /// Of one that sends requests to others: what it has seen of them.
+  virtual std::optional<RouteStats> routes() const { return std::nullopt; }
 };
 
 }  // namespace tidemark::sort

@@ -49,12 +49,15 @@ struct Config {
 
   struct Sort {
     std::string sorter = "auto";  ///< auto, cpu, gl-compute, gl-bitonic, gl-abisort, gl-pbsn
-    /// Threads that sort and summarise; 0: as many as the machine has cores.
+    /// Threads that sort and summarise; 0: as many as the machine has cores, and three that wait
+    /// for a GPU where auto uses one.
     std::uint64_t workers = 0;
     /// Lets `auto` open a software rasteriser: about 90 MB, never the fastest.
     bool allow_software_gl = false;
     /// Time that `auto` may spend at start on finding the fastest sorter.
     std::uint64_t measure_budget_ms = 600;
+    /// Measures at this start though daemon.data_dir has what an earlier one found.
+    bool measure_again = false;
     friend bool operator==(const Sort&, const Sort&) = default;
   };
 
@@ -83,8 +86,9 @@ struct Config {
     std::uint64_t io_threads = 0;
     /// Keys of full windows that may wait for a sorter, or be sorted, before sources are told to
     /// stop reading; eight bytes of strings' text count as one more key. 0: two windows of the
-    /// largest size for each sort worker, eight for a GL sorter if that is more. Twice as many
-    /// bring no more values in (two workers) and make queries of a busy stream wait longer.
+    /// largest size for each sort worker, eight for a GL sorter if that is more; sixteen beside
+    /// those of the workers where auto uses GPU and CPU. Twice as many bring no more values in (two
+    /// workers) and make queries of a busy stream wait longer.
     std::uint64_t max_pending_keys = 0;
     /// Asked of the kernel for the StatsD socket. 32 MiB held 10 million lines/s without loss where
     /// the default of 208 KiB lost more than half.

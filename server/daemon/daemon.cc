@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/sort/route_choice.h"
 #include "gpu/sort/sorter_factory.h"
 #include "server/daemon/grpc_front.h"
 #include "server/daemon/process_memory.h"
@@ -20,6 +21,8 @@
 #include "server/ingest/statsd_server.h"
 #include "server/ingest/tcp_server.h"
 #include "server/pipeline/pipeline.h"
+#include "server/sort/sorter_rates.h"
+#include "server/store/file_system.h"
 #include "server/telemetry/log.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/concat.h"
@@ -73,6 +76,9 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
   options.idle_trims_max =
       static_cast<std::uint32_t>((config.limits.stream_ttl_s + tick - 1) / tick);
   options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
+  if (config.sort.workers == 0) {
+    options.sort_workers_for_gl = static_cast<int>(sort::RouteTable{}.gl_requests);
+  }
   options.pending_keys_max = config.ingest.max_pending_keys;
   return options;
 }
@@ -81,11 +87,37 @@ void LogSorterError(const std::string& error) {
   Log(LogLevel::kError, "a sorter failed; the CPU sorted the windows instead", {{"error", error}});
 }
 
+// What an earlier start measured, where there is a folder that keeps it.
+std::optional<sort::MeasuredRates> KeptRatesOf(const Config& config) {
+  if (config.daemon.data_dir.empty() || config.sort.measure_again) return std::nullopt;
+  KeptRates kept =
+      ReadSorterRates(store::PosixFileSystem(), config.daemon.data_dir, TIDEMARK_VERSION);
+  if (!kept.refused.empty()) {
+    Log(LogLevel::kWarn, "sorters are measured anew", {{"reason", kept.refused}});
+  }
+  return std::move(kept.rates);
+}
+
+void KeepRates(const Config& config, const sort::SorterReport& report) {
+  if (!report.not_cached.empty()) {
+    Log(LogLevel::kInfo, "sorters are measured anew", {{"reason", report.not_cached}});
+  }
+  if (config.daemon.data_dir.empty() || report.cached || !report.worth_keeping) return;
+  const absl::Status status = WriteSorterRates(store::PosixFileSystem(), config.daemon.data_dir,
+                                               sort::RatesOf(report), TIDEMARK_VERSION);
+  if (!status.ok()) {
+    Log(LogLevel::kWarn, "the next start will measure the sorters again",
+        {{"error", std::string(status.message())}});
+  }
+}
+
 sort::SorterSelection SorterOf(const Config& config, Metrics& metrics) {
   sort::SorterOptions options;
   options.name = config.sort.sorter;
   options.allow_software_gl = config.sort.allow_software_gl;
   options.measure_budget_ms = static_cast<int>(config.sort.measure_budget_ms);
+  options.known = KeptRatesOf(config);
+  options.now_us = Now();
   options.on_failure = [&metrics](const std::string& error) {
     metrics.sorter_failures().Increment();
     LogSorterError(error);
@@ -96,7 +128,9 @@ sort::SorterSelection SorterOf(const Config& config, Metrics& metrics) {
       "sorter chosen",
       {{"requested", selection.report.requested},
        {"active", selection.report.active},
-       {"reason", selection.report.reason}});
+       {"reason", selection.report.reason},
+       {"cached", selection.report.cached}});
+  KeepRates(config, selection.report);
   return selection;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpu/sort/route_choice.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -10,11 +11,27 @@ namespace {
 
 constexpr std::string_view kSortQueue = "sort_keys";
 
-std::uint64_t PendingKeysMax(const PipelineOptions& options, const sort::SorterReport& report) {
+// Whether it divides windows between GL and the CPU.
+bool UsesBoth(const sort::WindowSorter& sorter) {
+  const std::optional<sort::RouteStats> routes = sorter.routes();
+  return routes && routes->chooses;
+}
+
+std::uint64_t PendingKeysMax(const PipelineOptions& options,
+                             const sort::SorterSelection& selection) {
   if (options.pending_keys_max != 0) return options.pending_keys_max;
-  const bool gl = report.active.starts_with("gl-");
-  const auto at_once = static_cast<std::uint64_t>(options.sort_workers);
-  return 2 * options.window_limits.max * std::max<std::uint64_t>(at_once, gl ? sort::kChannels : 1);
+  const auto workers = static_cast<std::uint64_t>(options.sort_workers);
+  if (UsesBoth(*selection.sorter)) {
+    // What keeps GL busy, and one request and a window for each worker waiting behind.
+    const std::uint64_t gl_requests = sort::RouteTable{}.gl_requests + 1;
+    return options.window_limits.max * (gl_requests * sort::kChannels + 2 * workers);
+  }
+  const bool gl = selection.report.active.starts_with("gl-");
+  return 2 * options.window_limits.max * std::max<std::uint64_t>(workers, gl ? sort::kChannels : 1);
+}
+
+int Workers(const PipelineOptions& options, const sort::WindowSorter& sorter) {
+  return options.sort_workers + (UsesBoth(sorter) ? options.sort_workers_for_gl : 0);
 }
 
 }  // namespace
@@ -32,7 +49,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
                      metrics.merge_seconds().Observe(took.count());
                    }},
       registry_(options.stream_defaults, options.registry_limits, context_),
-      gate_(PendingKeysMax(options, sorter.report)),
+      gate_(PendingKeysMax(options, sorter)),
       idle_trims_max_(options.idle_trims_max),
       report_(std::move(sorter.report)),
       sorter_(std::move(sorter.sorter)),
@@ -40,7 +57,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
       // most until the operator has looked.
       fallback_(sort::MakeUnmeasuredCpuSorter()),
       stage_(
-          SortStageOptions{.workers = options.sort_workers}, *sorter_, *fallback_, metrics,
+          SortStageOptions{.workers = Workers(options, *sorter_)}, *sorter_, *fallback_, metrics,
           [this](std::uint64_t weight) { gate_.Leave(weight); }, std::move(on_sorter_error)) {
   context_.pools.UseMemory(sorter_->window_memory());
   metrics_.QueueLimit(kSortQueue).Set(static_cast<double>(gate_.limit()));
@@ -129,8 +146,25 @@ void Pipeline::TellSorter() {
   metrics_.SetSorterInfo(report_.requested, in_use.active, in_use.why, report_.gl.renderer);
 }
 
+void Pipeline::TellRoutes() {
+  const std::optional<sort::RouteStats> routes = sorter_->routes();
+  if (!routes) return;
+  for (const sort::RouteStats::Rate& rate : routes->rates) {
+    metrics_.SortObservedRate(rate.sorter, rate.key_bits, rate.window).Set(rate.keys_per_second);
+  }
+  const std::lock_guard lock(routes_told_mutex_);
+  for (const sort::RouteStats::Count& count : routes->counts) {
+    std::uint64_t& told = routes_told_[{count.sorter, count.reason}];
+    if (count.requests <= told) continue;  // another scrape has told of more
+    metrics_.SortRoutes(count.sorter, count.reason)
+        .Increment(static_cast<double>(count.requests - told));
+    told = count.requests;
+  }
+}
+
 void Pipeline::UpdateGauges() {
   if (sorter_->failures() > 0 && !sorter_failure_told_.exchange(true)) TellSorter();
+  TellRoutes();
   std::size_t summary_bytes = 0;
   std::size_t window_bytes = context_.pools.bytes();
   const std::vector<StreamHandle> streams = registry_.All();

@@ -4,8 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gpu/sort/sorter_factory.h"
 #include "server/sort/sort_stage.h"
@@ -29,9 +34,13 @@ struct PipelineOptions {
   /// A stream that gets nothing between so many calls of Trim is deleted; 0: never.
   std::uint32_t idle_trims_max = 0;
   int sort_workers = 1;
+  /// More of them where the sorter divides windows between GL and the CPU: those that wait for GL
+  /// use no core.
+  int sort_workers_for_gl = 0;
   /// Keys in windows that are full and not summarized (see Window::weight for their text): sources
   /// pause above it. 0: two windows of the largest size for each sort worker, or two requests of a
-  /// GL sorter. That keeps them busy; more only makes answers wait longer.
+  /// GL sorter; with GL and the CPU at once, four requests of GL and two windows for each
+  /// worker. That keeps them busy; more only makes answers wait longer.
   std::uint64_t pending_keys_max = 0;
 };
 
@@ -84,6 +93,8 @@ class Pipeline final : public IngestSink {
   void SetReplaying(bool replaying) { context_.replaying = replaying; }
   /// What was found and chosen at start.
   const sort::SorterReport& sorter_report() const { return report_; }
+  /// What the sorter has seen since, if it divides windows between others.
+  std::optional<sort::RouteStats> routes() const { return sorter_->routes(); }
   SorterInUse sorter_in_use() const;
   /// Values accepted since the start.
   std::uint64_t values() const { return values_.load(std::memory_order_relaxed); }
@@ -100,6 +111,7 @@ class Pipeline final : public IngestSink {
  private:
   AppendResult Dispatch(AppendResult result, std::vector<Window> full);
   void TellSorter();
+  void TellRoutes();
 
   Metrics& metrics_;
   StreamContext context_;
@@ -112,6 +124,9 @@ class Pipeline final : public IngestSink {
   SortStage stage_;
   std::atomic<std::uint64_t> values_{0};
   std::atomic<bool> sorter_failure_told_{false};
+  std::mutex routes_told_mutex_;
+  // Requests by sorter and reason that the metric knows of. Guarded by routes_told_mutex_.
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> routes_told_;
 };
 
 }  // namespace tidemark::server

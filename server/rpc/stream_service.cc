@@ -49,6 +49,24 @@ grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Pipeline& pi
   return reactor;
 }
 
+void AddRoutes(const std::optional<sort::RouteStats>& routes, v1::SorterInfo& sorter) {
+  if (!routes) return;
+  for (const sort::RouteStats::Rate& rate : routes->rates) {
+    v1::ObservedRate* row = sorter.add_observed();
+    row->set_sorter(std::string(rate.sorter));
+    row->set_key_bits(static_cast<std::uint32_t>(rate.key_bits));
+    row->set_window(rate.window);
+    row->set_keys_per_second(rate.keys_per_second);
+    row->set_requests(rate.requests);
+  }
+  for (const sort::RouteStats::Count& count : routes->counts) {
+    v1::RouteCount* row = sorter.add_routes();
+    row->set_sorter(std::string(count.sorter));
+    row->set_reason(std::string(count.reason));
+    row->set_requests(count.requests);
+  }
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerContext* context,
@@ -143,6 +161,9 @@ grpc::ServerUnaryReactor* InfoServiceImpl::GetInfo(grpc::CallbackServerContext* 
     row->set_keys_per_second(measured.keys_per_second);
     row->set_chosen(measured.chosen);
   }
+  sorter->set_measured_at_us(report.measured_at_us);
+  sorter->set_cached(report.cached);
+  AddRoutes(pipeline_.routes(), *sorter);
   response->set_streams(pipeline_.streams().size());
   response->set_values(pipeline_.values());
   fill_(*response);

@@ -1,5 +1,6 @@
 #include "server/sort/sort_stage.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -113,11 +114,11 @@ void SortStage::Stop() {
   workers_.clear();
 }
 
-bool SortStage::IsDigested(const Window& window) const {
+bool SortStage::IsDigested(const Window& window, std::size_t windows) const {
   if (window.digest_stride == 0) return false;
-  std::array<std::size_t, sort::kChannels> several{};
-  several.fill(window.size());
-  return !sorter_.SortsTogether(window.width_index(), several);
+  std::array<std::size_t, sort::kChannels> lengths{};
+  std::fill_n(lengths.begin(), windows, window.size());
+  return !sorter_.SortsTogether(window.width_index(), lengths);
 }
 
 std::size_t SortStage::RequestSize() const {
@@ -127,7 +128,7 @@ std::size_t SortStage::RequestSize() const {
   for (const Window& window : queue_) {
     if (windows == lengths.size() || window.width_index() != width) break;
     // Keys with payloads are sorted by a request of their own.
-    if (window.has_payloads() || IsDigested(window)) {
+    if (window.has_payloads() || IsDigested(window, sort::kChannels)) {
       if (windows == 0) return 1;
       break;
     }
@@ -278,8 +279,8 @@ void SortStage::Work(int worker) {
   while (true) {
     std::vector<Window> request = TakeRequest();
     if (request.empty()) return;  // stopping, and nothing is left
-    // Asked again: what the sorter sorts together may have changed since the request was taken.
-    if (request.size() == 1 && IsDigested(request.front())) {
+    // Asked again: it may be alone, and what the sorter sorts together may have changed since.
+    if (request.size() == 1 && IsDigested(request.front(), 1)) {
       digester.Digest(request.front());
     } else {
       WithKeyOf(request.front().stream->type(), [&]<class Key>(Key) { SortRequest<Key>(request); });

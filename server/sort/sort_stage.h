@@ -84,8 +84,9 @@ class SortStage {
   class Digester;  // of one worker
 
   void Work(int worker);
-  /// Whether the worker makes a digest of it in place of having it sorted.
-  bool IsDigested(const Window& window) const;
+  /// Whether a worker that has so many windows like this one makes digests of them in place of
+  /// having them sorted.
+  bool IsDigested(const Window& window, std::size_t windows) const;
   std::vector<Window> TakeRequest();
   /// Windows at the front of the queue that make the next request. REQUIRES: mutex_ held, and one
   /// is waiting.

@@ -119,6 +119,12 @@ struct Metrics::Families {
       "Time to sort one request of up to four windows, or to make a digest of one.");
   Family<Counter>& sort_keys = CounterFamily(registry, "tidemark_sort_keys_total",
                                              "Keys sorted, by sorter; grid: counted into digests.");
+  Family<Counter>& sort_routes =
+      CounterFamily(registry, "tidemark_sort_routes_total",
+                    "Requests divided between GL and the CPU, by sorter and reason.");
+  Family<Gauge>& sort_observed =
+      GaugeFamily(registry, "tidemark_sort_observed_keys_per_second",
+                  "What requests are divided by: four windows on GL, one thread of the CPU.");
   Family<Histogram>& query_seconds =
       HistogramFamily(registry, "tidemark_query_seconds", "Time to answer a query.");
   Family<Counter>& query_errors = CounterFamily(registry, "tidemark_query_errors_total",
@@ -188,6 +194,8 @@ struct Metrics::Families {
   LabelCache<Gauge> limits;
   LabelCache<Histogram> sort_seconds_by_sorter;
   LabelCache<Counter> sort_keys_by_sorter;
+  LabelCache<Counter> sort_routes_by_label;
+  LabelCache<Gauge> sort_observed_by_label;
   LabelCache<Histogram> query_seconds_by_method;
   LabelCache<Counter> query_errors_by_label;
   LabelCache<Counter> http_requests_by_label;
@@ -265,6 +273,24 @@ Histogram& Metrics::SortSeconds(std::string_view sorter) {
 Counter& Metrics::SortKeys(std::string_view sorter) {
   return families_->sort_keys_by_sorter.Get(sorter, [&]() -> Counter& {
     return families_->sort_keys.Add({{"sorter", std::string(sorter)}});
+  });
+}
+
+Counter& Metrics::SortRoutes(std::string_view sorter, std::string_view reason) {
+  const std::string key = std::string(reason) + ' ' + std::string(sorter);
+  return families_->sort_routes_by_label.Get(key, [&]() -> Counter& {
+    return families_->sort_routes.Add(
+        {{"sorter", std::string(sorter)}, {"reason", std::string(reason)}});
+  });
+}
+
+Gauge& Metrics::SortObservedRate(std::string_view sorter, int key_bits, std::size_t window) {
+  const std::string bits = std::to_string(key_bits);
+  const std::string keys = std::to_string(window);
+  const std::string key = bits + ' ' + keys + ' ' + std::string(sorter);
+  return families_->sort_observed_by_label.Get(key, [&]() -> Gauge& {
+    return families_->sort_observed.Add(
+        {{"sorter", std::string(sorter)}, {"key_bits", bits}, {"window", keys}});
   });
 }
 

@@ -11,6 +11,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -77,6 +78,14 @@ class Metrics {
   prometheus::Histogram& SortSeconds(std::string_view sorter);
   /// tidemark_sort_keys_total{sorter}; the label as above.
   prometheus::Counter& SortKeys(std::string_view sorter);
+  /// tidemark_sort_routes_total{sorter,reason}: requests that a sorter which has others sort began,
+  /// by where it sent them and why: faster, busy (GL is faster, but has so much to do that the CPU
+  /// is done earlier), probe (to see how fast it is now), only (the other does not take it, or GL
+  /// was asked for by name). One that GL refused or failed to sort counts again.
+  prometheus::Counter& SortRoutes(std::string_view sorter, std::string_view reason);
+  /// tidemark_sort_observed_keys_per_second{sorter,key_bits,window}: what such a sorter takes the
+  /// others to do now, by what it has seen of them: GL with four windows, the CPU with one thread.
+  prometheus::Gauge& SortObservedRate(std::string_view sorter, int key_bits, std::size_t window);
   /// tidemark_query_seconds{method}.
   prometheus::Histogram& QuerySeconds(std::string_view method);
   /// tidemark_query_errors_total{method,code}; code as gRPC names it. method="watch": see

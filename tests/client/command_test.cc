@@ -405,10 +405,19 @@ TEST_F(CommandTest, Info) {
   EXPECT_NE(r.out.find("sorter    cpu (configured: auto)"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("none: no display"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("1 d 1 h 1 min 1 s"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("rates     cached, measured 2026-11-22 11:20:31 UTC"), std::string::npos)
+      << r.out;
+  EXPECT_NE(r.out.find("requests  gl-compute 116 faster, 4 probe; cpu 31 busy"), std::string::npos)
+      << r.out;
+  EXPECT_NE(r.out.find("requests seen"), std::string::npos) << r.out;
   const auto json = nlohmann::json::parse(Run({"info", "--json"}).out);
   EXPECT_EQ(json["values"], "1152921504606846976");
   EXPECT_EQ(json["endpoints"]["http"], "127.0.0.1:7072");
   EXPECT_EQ(json["sorter"]["active"], "cpu");
+  EXPECT_EQ(json["sorter"]["cached"], true);
+  EXPECT_EQ(json["sorter"]["measured_at_us"], 1'795'346'431'000'000);
+  EXPECT_EQ(json["sorter"]["observed"][0]["requests"], 120);
+  EXPECT_EQ(json["sorter"]["routes"][2]["reason"], "busy");
 }
 
 TEST_F(CommandTest, WatchUntilTheDaemonEnds) {

@@ -450,6 +450,24 @@ class FakeInfo final : public v1::InfoService::Service {
     m->set_algorithm("radix");
     m->set_keys_per_second(125e6);
     m->set_chosen(true);
+    v1::SorterInfo* sorter = response->mutable_sorter();
+    sorter->set_cached(true);
+    sorter->set_measured_at_us(1'795'346'431'000'000);
+    auto* observed = sorter->add_observed();
+    observed->set_sorter("gl-compute");
+    observed->set_key_bits(32);
+    observed->set_window(65536);
+    observed->set_keys_per_second(3e9);
+    observed->set_requests(120);
+    const auto add_routes = [&](const char* name, const char* reason, std::uint64_t requests) {
+      auto* routes = sorter->add_routes();
+      routes->set_sorter(name);
+      routes->set_reason(reason);
+      routes->set_requests(requests);
+    };
+    add_routes("gl-compute", "faster", 116);
+    add_routes("gl-compute", "probe", 4);
+    add_routes("cpu", "busy", 31);
     auto* endpoint = response->add_endpoints();
     endpoint->set_name("http");
     endpoint->set_address("127.0.0.1:7072");

@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
+#include <random>
+#include <string>
 #include <thread>
 
 #include "gpu/sort/cpu_sorter.h"
@@ -264,6 +270,164 @@ TEST_F(RoutedSorterTest, ComparesTheMeasuredCostOfTheWholeRequest) {
   EXPECT_FALSE(sorter->PrefersGl(0, {kWindow, 0, 0, 0}));
   EXPECT_FALSE(sorter->PrefersGl(1, {kWindow, kWindow, kWindow, kWindow})) << "64-bit keys";
   EXPECT_FALSE(sorter->PrefersGl(0, {1 << 10, 1 << 10, 1 << 10, 1 << 10})) << "not measured";
+}
+
+// GL is faster for four windows than the CPU, slower for one; time stands still unless it is moved.
+RouteTable BothInUse() {
+  RouteTable table;
+  table.gl_window_max = 1 << 12;
+  for (auto& width : table.gl_request_seconds) width.fill(2e-3);
+  for (auto& width : table.cpu_key_seconds) width.fill(1e-3 / 1024);
+  return table;
+}
+
+// Holds what it is given until it is let go.
+class HeldGl final : public WindowSorter {
+ public:
+  std::string_view name() const override { return "held"; }
+  std::string_view Sort(Channels<std::uint32_t> channels) override {
+    {
+      std::unique_lock lock(mutex_);
+      ++inside_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return let_go_; });
+      if (fails_) throw SorterError("held: the context was lost");
+    }
+    for (const std::span<std::uint32_t> keys : channels) std::sort(keys.begin(), keys.end());
+    return name();
+  }
+  std::string_view Sort(Channels<std::uint64_t>) override { throw SorterError("not asked"); }
+
+  void WaitUntilInside(int requests) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return inside_ == requests; });
+  }
+  void LetGo(bool fails) {
+    const std::lock_guard lock(mutex_);
+    let_go_ = true;
+    fails_ = fails;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+  bool let_go_ = false, fails_ = false;
+};
+
+class BothAtOnce : public ::testing::TestWithParam<bool> {};
+
+TEST_P(BothAtOnce, TheCpuSortsWhileGlIsBusyAndWhenItFails) {
+  const bool fails = GetParam();
+  auto held = std::make_unique<HeldGl>();
+  HeldGl& gl = *held;
+  std::atomic<int> failures{0};
+  RoutedSorter sorter(
+      "auto", std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().back())), std::move(held),
+      BothInUse(), [&](const std::string&) { ++failures; }, [] { return RouteChoice::Time(0); });
+  constexpr std::array<std::size_t, kChannels> kFour = {1024, 1024, 1024, 1024};
+  ASSERT_TRUE(sorter.SortsTogether(0, kFour));
+  std::string_view by_first;
+  std::vector<std::vector<std::uint32_t>> first;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    first.push_back(MakeKeys<std::uint32_t>("random", 1024, c));
+  }
+  std::thread other([&] {
+    std::array<std::span<std::uint32_t>, kChannels> channels;
+    std::copy(first.begin(), first.end(), channels.begin());
+    by_first = sorter.Sort(Channels<std::uint32_t>(channels));
+  });
+  gl.WaitUntilInside(1);
+  // GL would be done after 4 ms, the CPU with four windows after 4 and with one after 1.
+  EXPECT_FALSE(sorter.SortsTogether(0, kFour));
+  for (int request = 0; request < 3; ++request) {
+    std::vector<std::uint32_t> keys = MakeKeys<std::uint32_t>("random", 1024, 9);
+    const std::span<std::uint32_t> channel[] = {keys};
+    EXPECT_EQ(sorter.Sort(Channels<std::uint32_t>(channel)), "cpu");
+    EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
+  }
+  gl.LetGo(fails);
+  other.join();
+  EXPECT_EQ(by_first, fails ? "cpu" : "held");
+  for (const auto& keys : first) EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
+  EXPECT_EQ(failures, fails ? 1 : 0);
+  EXPECT_EQ(sorter.SortsTogether(0, kFour), !fails);
+}
+INSTANTIATE_TEST_SUITE_P(HeldGl, BothAtOnce, ::testing::Bool(), [](const auto& run) {
+  return std::string(run.param ? "Fails" : "Sorts");
+});
+
+// Sorts, refuses and, from some request on, fails.
+class MoodyGl final : public WindowSorter {
+ public:
+  MoodyGl(int refuses_every, int fails_from)
+      : refuses_every_(refuses_every), fails_from_(fails_from) {}
+  std::string_view name() const override { return "moody"; }
+  std::string_view Sort(Channels<std::uint32_t> channels) override { return Play(channels); }
+  std::string_view Sort(Channels<std::uint64_t> channels) override { return Play(channels); }
+
+ private:
+  template <class Key>
+  std::string_view Play(Channels<Key> channels) {
+    const int request = ++requests_;
+    if (request % refuses_every_ == 0) throw SorterRefusal("moody: not this one");
+    for (const std::span<Key> keys : channels) std::sort(keys.begin(), keys.end());
+    if (request >= fails_from_) {
+      for (const std::span<Key> keys : channels) std::reverse(keys.begin(), keys.end());
+      throw SorterError("moody: the context was lost");
+    }
+    return name();
+  }
+  const int refuses_every_, fails_from_;
+  std::atomic<int> requests_{0};
+};
+
+// Whatever the threads' order, the clock and GL do, every window is sorted, and the counts say of
+// every request where it went.
+TEST(RoutedSorterProperty, EveryWindowIsSorted) {
+  const std::uint64_t seed = 20261122;
+  std::mt19937_64 seeds(seed);
+  for (int round = 0; round < 12; ++round) {
+    std::mt19937_64 random(seeds());
+    const bool fails = random() % 2 == 0;
+    const int fails_from = fails ? 1 + static_cast<int>(random() % 100) : 1 << 30;
+    std::atomic<std::int64_t> time{0};
+    const auto tick = static_cast<std::int64_t>(1 + random() % 2'000'000);
+    RoutedSorter sorter("auto", std::make_unique<CpuSorter>(UseOnly(CpuAlgorithms().back())),
+                        std::make_unique<MoodyGl>(3 + static_cast<int>(random() % 20), fails_from),
+                        BothInUse(), {}, [&] { return RouteChoice::Time(time += tick); });
+    constexpr std::size_t kThreads = 4, kRequests = 40;
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&sorter, own = std::mt19937_64(random()), seed, round]() mutable {
+        for (std::size_t request = 0; request < kRequests; ++request) {
+          std::vector<std::vector<std::uint32_t>> windows(1 + own() % kChannels);
+          std::array<std::size_t, kChannels> lengths{};
+          for (std::size_t c = 0; c < windows.size(); ++c) {
+            lengths[c] = own() % 4 == 0 ? own() % 5000 : 1024;
+            windows[c] = MakeKeys<std::uint32_t>("random", lengths[c], own());
+          }
+          if (!sorter.SortsTogether(0, lengths)) windows.resize(1);
+          ExpectSortsLikeStdSort<std::uint32_t>(
+              sorter, windows, "seed " + std::to_string(seed) + " round " + std::to_string(round));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::uint64_t requests = 0, refused_or_failed = 0;
+    const RouteStats stats = *sorter.routes();
+    for (const RouteStats::Count& count : stats.counts) {
+      requests += count.requests;
+      if (count.sorter == "cpu" && count.reason == "only") refused_or_failed += count.requests;
+    }
+    EXPECT_GE(requests, kThreads * kRequests);
+    EXPECT_LE(requests, kThreads * kRequests + refused_or_failed);
+    EXPECT_LE(sorter.failures(), kThreads);
+    if (!fails) {
+      EXPECT_EQ(sorter.failures(), 0u);
+    }
+  }
 }
 
 }  // namespace

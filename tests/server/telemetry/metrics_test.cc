@@ -35,6 +35,8 @@ void TouchAll(Metrics& metrics) {
   metrics.QueueLimit("windows").Set(64);
   metrics.SortSeconds("cpu").Observe(0.001);
   metrics.SortKeys("cpu").Increment(4096);
+  metrics.SortRoutes("gl-compute", "probe").Increment();
+  metrics.SortObservedRate("gl-compute", 32, 65536).Set(2e9);
   metrics.QuerySeconds("Quantile").Observe(0.0002);
   metrics.QueryErrors("Quantile", "NOT_FOUND").Increment();
   metrics.HttpRequests("/metrics", 200).Increment();
