@@ -12,11 +12,12 @@ namespace tidemark::sort {
 namespace {
 
 template <class Sorter, class Options>
-GlSorterOrReason Open(bool allow_software) {
+GlSorterOrReason Open(const GlOpening& how) {
   GlSorterOrReason out;
   try {
     Options options;
-    options.allow_software = allow_software;
+    options.allow_software = how.allow_software;
+    options.time_limit = how.time_limit;
     auto sorter = std::make_unique<Sorter>(std::move(options));
     out.report = sorter->gl();
     out.window_max = sorter->window_max();
@@ -29,20 +30,20 @@ GlSorterOrReason Open(bool allow_software) {
 
 }  // namespace
 
-GlSorterOrReason OpenGlBitonic(bool allow_software) {
-  return Open<GlBitonicSorter, GlBitonicOptions>(allow_software);
+GlSorterOrReason OpenGlBitonic(const GlOpening& how) {
+  return Open<GlBitonicSorter, GlBitonicOptions>(how);
 }
 
-GlSorterOrReason OpenGlCompute(bool allow_software) {
-  return Open<GlComputeSorter, GlComputeOptions>(allow_software);
+GlSorterOrReason OpenGlCompute(const GlOpening& how) {
+  return Open<GlComputeSorter, GlComputeOptions>(how);
 }
 
-GlSorterOrReason OpenGlABiSort(bool allow_software) {
-  return Open<GlABiSortSorter, GlABiSortOptions>(allow_software);
+GlSorterOrReason OpenGlABiSort(const GlOpening& how) {
+  return Open<GlABiSortSorter, GlABiSortOptions>(how);
 }
 
-GlSorterOrReason OpenGlPbsn(bool allow_software) {
-  return Open<GlPbsnSorter, GlTexelOptions>(allow_software);
+GlSorterOrReason OpenGlPbsn(const GlOpening& how) {
+  return Open<GlPbsnSorter, GlTexelOptions>(how);
 }
 
 }  // namespace tidemark::sort

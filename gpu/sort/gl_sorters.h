@@ -3,6 +3,7 @@
 #ifndef TIDEMARK_GPU_SORT_GL_SORTERS_H_
 #define TIDEMARK_GPU_SORT_GL_SORTERS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -17,15 +18,21 @@ struct GlSorterOrReason {
   GlReport report;
 };
 
-/// Opens "gl-bitonic". Without `allow_software` only a hardware device is opened. Never throws for
-/// a missing or failing GL.
-GlSorterOrReason OpenGlBitonic(bool allow_software);
+struct GlOpening {
+  /// False: only a hardware device is opened.
+  bool allow_software = false;
+  /// A request that takes longer means that the GPU hangs.
+  std::chrono::milliseconds time_limit = SorterOptions{}.gl_time_limit;
+};
+
+/// Opens "gl-bitonic". Never throws for a missing or failing GL.
+GlSorterOrReason OpenGlBitonic(const GlOpening& how);
 /// The same for "gl-compute".
-GlSorterOrReason OpenGlCompute(bool allow_software);
+GlSorterOrReason OpenGlCompute(const GlOpening& how);
 /// The same for "gl-abisort".
-GlSorterOrReason OpenGlABiSort(bool allow_software);
+GlSorterOrReason OpenGlABiSort(const GlOpening& how);
 /// The same for "gl-pbsn".
-GlSorterOrReason OpenGlPbsn(bool allow_software);
+GlSorterOrReason OpenGlPbsn(const GlOpening& how);
 
 }  // namespace tidemark::sort
 

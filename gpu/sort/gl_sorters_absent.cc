@@ -14,16 +14,16 @@ GlDevices DescribeGlDevices() {
   return none;
 }
 
-GlSorterOrReason OpenGlBitonic(bool /*allow_software*/) {
+GlSorterOrReason OpenGlBitonic(const GlOpening& /*how*/) {
   GlSorterOrReason out;
   out.report.error = kWhy;
   return out;
 }
 
-GlSorterOrReason OpenGlCompute(bool allow_software) { return OpenGlBitonic(allow_software); }
+GlSorterOrReason OpenGlCompute(const GlOpening& how) { return OpenGlBitonic(how); }
 
-GlSorterOrReason OpenGlABiSort(bool allow_software) { return OpenGlBitonic(allow_software); }
+GlSorterOrReason OpenGlABiSort(const GlOpening& how) { return OpenGlBitonic(how); }
 
-GlSorterOrReason OpenGlPbsn(bool allow_software) { return OpenGlBitonic(allow_software); }
+GlSorterOrReason OpenGlPbsn(const GlOpening& how) { return OpenGlBitonic(how); }
 
 }  // namespace tidemark::sort

@@ -8,11 +8,14 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <memory_resource>
 #include <random>
 #include <utility>
 
 #include "gpu/sort/cpu_sorter.h"
 #include "gpu/sort/gl_sorters.h"
+#include "gpu/sort/measure_request.h"
 #include "gpu/sort/routed_sorter.h"
 #include "gpu/sort/vqsort_targets.h"
 #include "gpu/sort/window_class.h"
@@ -76,40 +79,11 @@ std::string Figures(const std::vector<SorterMeasurement>& measurements) {
          Figures(measurements, 128);
 }
 
-// Seconds of one request of four windows on `gl`, the smallest of the rounds that fit the budget.
-// The first request of a size allocates textures and is not counted. Throws SorterError.
-template <class Key>
-double MeasureRequest(WindowSorter& gl, std::size_t window, Clock::duration budget) {
-  std::array<std::vector<Key>, kChannels> original;
-  std::array<std::vector<Key>, kChannels> keys;
-  std::array<std::span<Key>, kChannels> channels;
-  std::mt19937_64 random(2005);
-  for (std::size_t c = 0; c < kChannels; ++c) {
-    original[c].resize(window);
-    for (Key& key : original[c]) key = static_cast<Key>(random());
-  }
-  const Clock::time_point end = Clock::now() + budget;
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 4 && (round < 2 || Clock::now() < end); ++round) {
-    for (std::size_t c = 0; c < kChannels; ++c) {
-      keys[c] = original[c];
-      channels[c] = keys[c];
-    }
-    const Clock::time_point start = Clock::now();
-    gl.Sort(Channels<Key>(channels));
-    const std::chrono::duration<double> seconds = Clock::now() - start;
-    if (round > 0) best = std::min(best, seconds.count());
-    // A request that alone takes the budget is far from being chosen: once is enough.
-    if (round == 0 && Clock::now() > end) return seconds.count();
-  }
-  return best;
-}
-
 // A GL sorter by name, and the one that it is.
 struct GlKind {
   const char* name;
   const char* algorithm;
-  GlSorterOrReason (*open)(bool allow_software);
+  GlSorterOrReason (*open)(const GlOpening& how);
   bool for_auto;  // whether `auto` measures it
 };
 constexpr GlKind kGlKinds[] = {
@@ -141,7 +115,7 @@ void MeasureGlWidth(GlCandidate& candidate, Clock::duration budget, const CpuCho
   for (std::size_t c = kFirstGlClass; c < kWindowClasses; ++c) {
     const std::size_t window = ClassWindow(c);
     if (window > candidate.gl.window_max) break;
-    const double seconds = MeasureRequest<Key>(*candidate.gl.sorter, window, budget);
+    const double seconds = MeasureRequest<Key>(*candidate.gl.sorter, window, budget, Clock::now);
     candidate.request_seconds[kWidth][c] = seconds;
     if (seconds > std::chrono::duration<double>(budget).count() &&
         seconds > kHopeless * CpuSeconds(cpu, kWidth, c)) {
@@ -239,7 +213,7 @@ SorterSelection MakeCpu(const SorterOptions& options) {
 SorterSelection MakeGl(const SorterOptions& options, const GlKind& kind) {
   SorterReport report;
   report.requested = options.name;
-  GlSorterOrReason gl = kind.open(/*allow_software=*/true);
+  GlSorterOrReason gl = kind.open({true, options.gl_time_limit});
   report.gl = gl.report;
   // The GL sorter is not measured.
   const CpuChoice choice = CpuRates(options, {}, milliseconds(options.measure_budget_ms), report);
@@ -263,13 +237,13 @@ SorterSelection MakeGl(const SorterOptions& options, const GlKind& kind) {
 }
 
 // The GL sorters for `auto` that can be had; `failed` has the report of the last one that cannot.
-std::vector<GlCandidate> OpenCandidates(bool allow_software, GlReport& failed) {
+std::vector<GlCandidate> OpenCandidates(const GlOpening& how, GlReport& failed) {
   std::vector<GlCandidate> candidates;
   for (const GlKind& kind : kGlKinds) {
     if (!kind.for_auto) continue;
     GlCandidate candidate;
     candidate.kind = &kind;
-    candidate.gl = kind.open(allow_software);
+    candidate.gl = kind.open(how);
     candidate.Forget();
     if (candidate.gl.sorter == nullptr) {
       failed = candidate.gl.report;
@@ -333,7 +307,8 @@ SorterSelection MakeAuto(const SorterOptions& options) {
   SorterReport report;
   report.requested = options.name;
   GlReport failed;
-  std::vector<GlCandidate> candidates = OpenCandidates(options.allow_software_gl, failed);
+  std::vector<GlCandidate> candidates =
+      OpenCandidates({options.allow_software_gl, options.gl_time_limit}, failed);
   const milliseconds budget(options.measure_budget_ms);
   if (candidates.empty()) {
     report.gl = failed;
@@ -399,7 +374,7 @@ MeasuredRates RatesOf(const SorterReport& report) {
 std::vector<GlSorterTrial> TryGlSorters() {
   std::vector<GlSorterTrial> trials;
   for (const GlKind& kind : kGlKinds) {
-    const GlSorterOrReason gl = kind.open(/*allow_software=*/true);
+    const GlSorterOrReason gl = kind.open({.allow_software = true});
     const bool runs = gl.sorter != nullptr;
     trials.push_back({kind.name, kind.for_auto, runs ? gl.window_max : 0,
                       runs ? std::string() : gl.report.error});

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_GPU_SORT_SORTER_FACTORY_H_
 #define TIDEMARK_GPU_SORT_SORTER_FACTORY_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,9 @@ struct SorterOptions {
   std::optional<MeasuredRates> known;
   /// What time it is: when rates are measured, they are of then. Microseconds since 1970.
   std::int64_t now_us = 0;
+  /// A request to a GL sorter that takes longer means that the GPU hangs: the CPU sorts it then. A
+  /// software rasteriser needs seconds for four windows of 2^20 keys.
+  std::chrono::milliseconds gl_time_limit = std::chrono::seconds(60);
   /// Called when a GL sorter fails and the CPU takes over, with the failed step and the driver's
   /// error; on the thread that called Sort. May be empty.
   std::function<void(const std::string& message)> on_failure;

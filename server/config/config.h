@@ -56,6 +56,9 @@ struct Config {
     bool allow_software_gl = false;
     /// Time that `auto` may spend at start on finding the fastest sorter.
     std::uint64_t measure_budget_ms = 600;
+    /// A GPU that takes longer for a request hangs: the CPU takes over. A software rasteriser needs
+    /// seconds for large windows.
+    std::uint64_t gl_timeout_ms = 60'000;
     /// Measures at this start though daemon.data_dir has what an earlier one found.
     bool measure_again = false;
     friend bool operator==(const Sort&, const Sort&) = default;

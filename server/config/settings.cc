@@ -60,6 +60,8 @@ constexpr std::array kSettings = {
     Setting{"sort", "measure_budget_ms", "measure-budget-ms",
             TIDEMARK_FIELD(sort.measure_budget_ms), "time for measuring sorters at start", 10,
             60'000},
+    Setting{"sort", "gl_timeout_ms", "gl-timeout-ms", TIDEMARK_FIELD(sort.gl_timeout_ms),
+            "a GPU that takes longer for a request hangs: the CPU takes over", 100, 3'600'000},
     Setting{"sort", "measure_again", "measure-again", TIDEMARK_FIELD(sort.measure_again),
             "measure sorters though the data folder has what an earlier start found"},
     Setting{"streams", "type", "stream-type", TIDEMARK_FIELD(streams.type),

@@ -116,6 +116,7 @@ sort::SorterSelection SorterOf(const Config& config, Metrics& metrics) {
   options.name = config.sort.sorter;
   options.allow_software_gl = config.sort.allow_software_gl;
   options.measure_budget_ms = static_cast<int>(config.sort.measure_budget_ms);
+  options.gl_time_limit = std::chrono::milliseconds(config.sort.gl_timeout_ms);
   options.known = KeptRatesOf(config);
   options.now_us = Now();
   options.on_failure = [&metrics](const std::string& error) {
