@@ -82,6 +82,12 @@ class Metrics {
   /// tidemark_query_errors_total{method,code}; code as gRPC names it. method="watch": see
   /// server/rpc/watch_reactor.h.
   prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
+  /// tidemark_access_refused_total{protocol,reason}: calls and connections that the rules refused;
+  /// protocol: grpc, tcp, http, statsd_tcp, statsd_udp; reason: server/access/policy.h, DenialName.
+  prometheus::Counter& AccessRefused(std::string_view protocol, std::string_view reason);
+  /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp; of gRPC they are not
+  /// told.
+  prometheus::Counter& TlsFailed(std::string_view protocol);
   /// tidemark_http_requests_total{path,code}; path only if known, else "other".
   prometheus::Counter& HttpRequests(std::string_view path, int code);
   /// tidemark_sorter_info{requested,active,reason,renderer} = 1; `reason` is one of
