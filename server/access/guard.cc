@@ -26,6 +26,7 @@ Caller::Caller(const Guard* guard, std::string_view protocol, Credentials creden
 
 // The generation first: rules that are set in between are then found by the next Changed.
 void Caller::Refresh() {
+  ++version_;
   if (guard_ == nullptr) return;
   generation_ = guard_->generation();
   policy_ = guard_->policy();

@@ -63,6 +63,14 @@ class Caller {
   /// Whether what was allowed before may be refused now: other rules, or an expired token. True
   /// once for each change. Cost: an atomic load, and of a token that expires the clock.
   bool Changed();
+  /// Grows whenever Changed would be true, whoever asked since: for those who keep more than one
+  /// answer.
+  std::uint64_t Version() {
+    Changed();
+    return version_;
+  }
+  /// Whether there are rules.
+  bool guarded() const { return policy_ != nullptr; }
   /// Shows a token; what was shown as one before is forgotten.
   void Show(const TokenHash& token);
 
@@ -76,6 +84,7 @@ class Caller {
   std::shared_ptr<const Policy> policy_;  // null: no rules
   Policy::Identity identity_;
   std::uint64_t generation_ = 0;
+  std::uint64_t version_ = 0;
   bool expired_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 
 namespace tidemark::server {
@@ -82,6 +83,16 @@ TokenHash HashToken(std::string_view token) {
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(),
          reinterpret_cast<unsigned char*>(hash.data()));
   return hash;
+}
+
+TokenHash BearerToken(std::string_view header) {
+  constexpr std::string_view kScheme = "bearer ";
+  bool bearer = header.size() >= kScheme.size();
+  for (std::size_t i = 0; bearer && i < kScheme.size(); ++i) {
+    bearer = absl::ascii_tolower(static_cast<unsigned char>(header[i])) == kScheme[i];
+  }
+  // No token holds a blank.
+  return bearer ? HashToken(header.substr(kScheme.size())) : HashToken("no bearer");
 }
 
 // Only the last `*` need be tried again: what an earlier one could take more of, a later one can,

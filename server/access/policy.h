@@ -45,6 +45,10 @@ std::string_view RoleName(Role role);
 using TokenHash = std::array<std::byte, 32>;
 TokenHash HashToken(std::string_view token);
 
+/// The token of an `authorization` header, "Bearer TOKEN"; of any other text a hash that no token
+/// has.
+TokenHash BearerToken(std::string_view header);
+
 /// Random tokens of fewer characters can be found by trying.
 inline constexpr std::size_t kTokenCharactersMin = 16;
 /// Of all principals together; more are an error.
