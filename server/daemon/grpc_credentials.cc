@@ -46,8 +46,10 @@ class ReloadedCredentials final : public grpc::ServerCredentials {
     std::shared_ptr<const TlsMaterial> now = tls_.Get();
     if (now == last_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{now->key.c_str(), now->certificate.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(
-        now->client_ca.empty() ? nullptr : now->client_ca.c_str(), &pair, 1);
+    // gRPC asserts that there are authorities; where no client is asked for a certificate nothing
+    // is checked against them, and any certificate will do.
+    const std::string& authorities = now->client_ca.empty() ? now->certificate : now->client_ca;
+    *config = grpc_ssl_server_certificate_config_create(authorities.c_str(), &pair, 1);
     last_ = std::move(now);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }

@@ -51,6 +51,7 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
       context_(context),
       peer_(PeerName(socket_)),
       caller_(context.guard, context.protocol, CredentialsOf(socket_)),
+      handshaking_(context.tls != nullptr),
       buffer_(context.read_buffer_bytes),
       now_(context.clocks.recorded()),
       quiet_limit_(kQuietLimit),
@@ -66,13 +67,13 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
 
 void Connection::Start() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
-    if (self->context_.tls == nullptr) {
+    if (!self->handshaking_) {
       self->WaitReadable();
       return;
     }
+    if (self->state_ != State::kOpen) return;  // Stop was first
     self->tls_ =
         std::make_unique<TlsSocket>(self->context_.tls->Get(), self->socket_.native_handle());
-    self->handshaking_ = true;
     self->handshake_timer_.expires_after(self->context_.handshake_timeout);
     self->handshake_timer_.async_wait([self](const error_code& error) {
       if (error || !self->handshaking_ || self->state_ == State::kClosed) return;
@@ -118,7 +119,7 @@ void Connection::Refuse(std::string message) {
   asio::dispatch(socket_.get_executor(),
                  [self = shared_from_this(), message = std::move(message)]() mutable {
                    // A handshake for the sake of a refusal would cost more than the refusal saves.
-                   if (self->context_.tls == nullptr) self->out_ = std::move(message);
+                   if (!self->handshaking_) self->out_ = std::move(message);
                    self->Finish();
                  });
 }
@@ -205,7 +206,7 @@ void Connection::OnReadable() {
     const std::size_t bytes = ReadSome(room, error);
     if (error == asio::error::would_block || error == asio::error::try_again) {
       if (tls_ && stopping_ && drain_left_ > 0) {
-        // What the kernel held was counted with what TLS adds to it: all of it has come.
+        // What had arrived was counted with what TLS adds to it: all of it has come.
         drain_left_ = 0;
         Pump();
         if (state_ != State::kOpen) return;
@@ -308,7 +309,8 @@ void Connection::RefuseArrived() {
 std::size_t Connection::Available() {
   error_code error;
   const std::size_t bytes = socket_.available(error);
-  return error ? 0 : bytes;
+  const std::size_t held = tls_ && tls_->HasMore() ? TlsSocket::kRecordBytesMax : 0;
+  return error ? 0 : bytes + held;
 }
 
 void Connection::PauseForSink() {

@@ -154,7 +154,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Of the strand.
   Caller caller_;
   std::unique_ptr<TlsSocket> tls_;  // null: no TLS
-  bool handshaking_ = false;
+  bool handshaking_;                // nothing is read or written but TLS's own
   State state_ = State::kOpen;
   ReadBuffer buffer_;
   std::string out_;      // answers not yet handed to the socket

@@ -56,7 +56,11 @@ std::size_t TlsSocket::Read(std::span<std::byte> room, boost::system::error_code
       total += got;
       continue;
     }
-    if (total > 0) break;  // what ends it is told next time
+    if (total > 0) {  // what ends it is told next time
+      const int why = SSL_get_error(ssl_.get(), result);
+      over_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
+      break;
+    }
     switch (SSL_get_error(ssl_.get(), result)) {
       case SSL_ERROR_WANT_READ:
       case SSL_ERROR_WANT_WRITE:
@@ -85,7 +89,7 @@ TlsSocket::Step TlsSocket::Write(std::span<const std::byte> bytes, std::size_t& 
   return Judge(SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written));
 }
 
-bool TlsSocket::HasMore() const { return ssl_ && SSL_has_pending(ssl_.get()) == 1; }
+bool TlsSocket::HasMore() const { return over_ || (ssl_ && SSL_has_pending(ssl_.get()) == 1); }
 
 void TlsSocket::Shutdown() {
   if (!ssl_ || SSL_is_init_finished(ssl_.get()) != 1) return;

@@ -31,9 +31,11 @@ class TlsSocket {
   std::size_t Read(std::span<std::byte> room, boost::system::error_code& error);
   /// Writes what it can of `bytes` and counts it in `written`.
   Step Write(std::span<const std::byte> bytes, std::size_t& written);
-  /// Bytes have been read from the socket that Read has not given yet: waiting for the socket would
-  /// wait for others.
+  /// What Read gives next is here already, bytes or the end: waiting for the socket would wait for
+  /// others.
   bool HasMore() const;
+  /// Of what TLS carries at a time.
+  static constexpr std::size_t kRecordBytesMax = std::size_t{16} << 10;
   /// Tells the peer that nothing comes any more.
   void Shutdown();
 
@@ -50,6 +52,7 @@ class TlsSocket {
   const std::shared_ptr<const TlsMaterial> material_;
   std::unique_ptr<SSL, Free> ssl_;
   std::string error_;
+  bool over_ = false;  // Read has met the end behind bytes that it gave
 };
 
 }  // namespace tidemark::server

@@ -312,6 +312,37 @@ TEST_F(AccessTest, TheCommandShowsATokenFromAFileOrTheEnvironment) {
   EXPECT_NE(in_clear.err.find("a token is sent over TLS"), std::string::npos) << in_clear.err;
 }
 
+TEST_F(AccessTest, WithoutAuthoritiesNoClientIsAskedForACertificate) {
+  TestDaemon daemon({"--rules-file", fixture_.folder / "rules.toml", "--tls-cert-file",
+                     fixture_.folder / "server.pem", "--tls-key-file",
+                     fixture_.folder / "server.key", "--tls-listeners", "grpc"});
+  EXPECT_EQ(client::Client(OptionsFor(daemon, fixture_, "query")).Info().streams, 0U);
+  client::ClientOptions options = OptionsFor(daemon, fixture_, "query");
+  options.token = "";
+  const Identity admin = Named("admin.example");
+  options.tls_cert = fixture_.folder.Write("admin.pem", admin.certificate);
+  options.tls_key = fixture_.folder.Write("admin.key", admin.key);
+  EXPECT_EQ(CodeOf([&] { client::Client(options).Info(); }), client::Code::kUnauthenticated)
+      << "a certificate that nobody checked counts for nothing";
+}
+
+TEST_F(AccessTest, WhereCertificatesAreRequiredATokenAloneIsNotEnough) {
+  std::vector<std::string> flags = fixture_.Flags("grpc http");
+  flags.push_back("--tls-require-client-cert");
+  TestDaemon daemon(flags);
+  client::ClientOptions options = OptionsFor(daemon, fixture_, "query");
+  EXPECT_EQ(CodeOf([&] { client::Client(options).Info(); }), client::Code::kUnavailable);
+  EXPECT_EQ(Https(daemon.port("http"), fixture_.authority.certificate(), "/-/ready").code, 0);
+  const Identity query = Named("query.example");
+  options.token = "";
+  options.tls_cert = fixture_.folder.Write("query.pem", query.certificate);
+  options.tls_key = fixture_.folder.Write("query.key", query.key);
+  EXPECT_EQ(client::Client(options).Info().streams, 0U);
+  EXPECT_EQ(
+      Https(daemon.port("http"), fixture_.authority.certificate(), "/metrics", "", query).code,
+      200);
+}
+
 // How often the daemon's log has said so by now.
 std::size_t Said(TestDaemon& daemon, const std::string& message) {
   const std::string log = daemon.process().err();

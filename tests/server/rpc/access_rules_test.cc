@@ -46,9 +46,13 @@ std::set<std::string> NamesIn(const Descriptor& message, const std::string& befo
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor* const field = message.field(i);
     if (field->type() == FieldDescriptor::TYPE_STRING && kNames.contains(field->name())) {
-      paths.insert(before + field->name());
+      std::string path = before;
+      path += field->name();  // GCC 12 warns wrongly of a sum
+      paths.insert(std::move(path));
     } else if (field->type() == FieldDescriptor::TYPE_MESSAGE && before.empty()) {
-      paths.merge(NamesIn(*field->message_type(), field->name() + "."));
+      std::string inside = field->name();
+      inside += '.';
+      paths.merge(NamesIn(*field->message_type(), inside));
     }
   }
   return paths;
