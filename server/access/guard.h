@@ -70,7 +70,10 @@ class Caller {
     return version_;
   }
   /// Whether there are rules.
-  bool guarded() const { return policy_ != nullptr; }
+  bool guarded() {
+    Changed();
+    return policy_ != nullptr;
+  }
   /// Shows a token; what was shown as one before is forgotten.
   void Show(const TokenHash& token);
 
