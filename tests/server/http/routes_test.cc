@@ -88,7 +88,8 @@ TEST_F(Routes, ThrowingCallbackIsAnInternalError) {
 TEST_F(Routes, EveryAnswerEndsItsLastLine) {
   for (const char* method : {"GET", "HEAD", "POST", "PUT", "BREW"}) {
     for (const char* target : {"/", "/metrics", "/-/healthy", "/-/ready", "/-/reload", "/x"}) {
-      EXPECT_TRUE(Answer(method, target, callbacks_, caller_).body.ends_with('\n')) << method << target;
+      EXPECT_TRUE(Answer(method, target, callbacks_, caller_).body.ends_with('\n'))
+          << method << target;
     }
   }
 }
