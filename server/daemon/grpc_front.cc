@@ -129,6 +129,9 @@ absl::Status GrpcFront::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  // Of TLS and HTTP/2, which half a connection would otherwise keep up for two minutes.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(parts_->config.tls.handshake_timeout_s * 1000));
   builder.SetMaxReceiveMessageSize(static_cast<int>(ReceiveBytesMax(parts_->config)));
   parts_->credentials =
       parts_->tls != nullptr ? GrpcTlsCredentials(*parts_->tls) : grpc::InsecureServerCredentials();
