@@ -4,6 +4,8 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "client/connection.h"
@@ -11,6 +13,43 @@
 
 namespace tidemark::client {
 namespace {
+
+std::string ReadPem(const char* what, const std::string& path) {
+  if (path.empty()) return "";
+  std::ifstream file(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file || text.empty()) {
+    throw Error(Code::kInvalidArgument,
+                std::string(what) + " cannot be read, or is empty: \"" + path + "\"");
+  }
+  return text;
+}
+
+bool UsesTls(const ClientOptions& options) {
+  return options.tls || !options.tls_ca.empty() || !options.tls_cert.empty();
+}
+
+bool IsThisMachine(const std::string& server) {
+  return server.starts_with("127.") || server.starts_with("localhost:") ||
+         server.starts_with("[::1]:") || server.starts_with("unix:");
+}
+
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ClientOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    throw Error(Code::kInvalidArgument, "a client certificate and its key go together");
+  }
+  if (!UsesTls(options)) {
+    if (!options.token.empty() && !IsThisMachine(options.server)) {
+      throw Error(Code::kInvalidArgument, "a token is sent over TLS, or to this machine; " +
+                                              options.server + " is another one");
+    }
+    return grpc::InsecureChannelCredentials();
+  }
+  return grpc::SslCredentials(
+      {.pem_root_certs = ReadPem("the file of authorities", options.tls_ca),
+       .pem_private_key = ReadPem("the key of the client certificate", options.tls_key),
+       .pem_cert_chain = ReadPem("the client certificate", options.tls_cert)});
+}
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -25,7 +64,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   arguments.SetMaxReceiveMessageSize(-1);
   // gRPC waits up to 2 minutes between attempts to connect again; a daemon is back in seconds.
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
-  return grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(options.server, CredentialsOf(options), arguments);
 }
 
 template <typename Stub, typename Request, typename Response>
@@ -33,6 +72,7 @@ Response Call(const Connection& connection, Stub& stub,
               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
               const Request& request) {
   grpc::ClientContext context;
+  connection.Show(context);
   context.set_deadline(std::chrono::system_clock::now() + connection.options.deadline);
   Response response;
   const grpc::Status status = (stub.*method)(&context, request, &response);
@@ -50,6 +90,10 @@ Connection::Connection(ClientOptions given)
       query(v1::QueryService::NewStub(channel)),
       summary(v1::SummaryService::NewStub(channel)),
       info(v1::InfoService::NewStub(channel)) {}
+
+void Connection::Show(grpc::ClientContext& context) const {
+  if (!options.token.empty()) context.AddMetadata("authorization", "Bearer " + options.token);
+}
 
 Error Connection::ToError(const grpc::Status& status) const {
   const auto code = static_cast<Code>(status.error_code());

@@ -36,6 +36,15 @@ struct ClientOptions {
   /// daemon that vanished. gRPC servers end, by default, a client that probes more often than every
   /// 5 minutes: stay above that unless the server is known to allow more.
   std::chrono::milliseconds keepalive{310'000};
+
+  /// TLS, and the files (PEM) that it takes: authorities of the daemon's certificate (empty: the
+  /// system's), and the certificate to show with its key (empty: none). Any of them means TLS.
+  bool tls = false;
+  std::string tls_ca = {};
+  std::string tls_cert = {};
+  std::string tls_key = {};
+  /// Sent with each call, "" for none. Without TLS only to a daemon on this machine.
+  std::string token = {};
 };
 
 /// Only a part of the stream's history, of a stream that was created with sliding windows.
@@ -83,6 +92,8 @@ class Watch {
 /// watches keep what they need of it.
 class Client {
  public:
+  /// Throws Error, kInvalidArgument, for files that cannot be read and for a token that would
+  /// travel in clear.
   explicit Client(ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;

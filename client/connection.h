@@ -28,6 +28,8 @@ struct Connection {
   std::unique_ptr<v1::SummaryService::Stub> summary;
   std::unique_ptr<v1::InfoService::Stub> info;
 
+  /// Shows the token, if there is one. To be called for each call.
+  void Show(grpc::ClientContext& context) const;
   /// The Error for a status that is not OK.
   Error ToError(const grpc::Status& status) const;
 };

@@ -9,7 +9,7 @@ install(TARGETS tidemark_client tidemark_tcp_client tidemark_wire tidemark_proto
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 install(FILES answers.h client.h error.h push.h tcp_producer.h value.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tidemark/client" COMPONENT development)
-install(FILES "${PROJECT_SOURCE_DIR}/wire/frame.h"
+install(FILES "${PROJECT_SOURCE_DIR}/wire/frame.h" "${PROJECT_SOURCE_DIR}/wire/token.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tidemark/wire" COMPONENT development)
 install(DIRECTORY "${PROJECT_BINARY_DIR}/proto/gen/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         COMPONENT development FILES_MATCHING PATTERN "*.h")

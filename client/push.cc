@@ -18,7 +18,9 @@ static_assert(std::endian::native == std::endian::little,
 // What both calls are to the cutting of batches: something that takes the next batch.
 struct PushCall {
   PushCall(std::shared_ptr<Connection> to, std::string name)
-      : connection(std::move(to)), stream(std::move(name)) {}
+      : connection(std::move(to)), stream(std::move(name)) {
+    connection->Show(context);
+  }
   virtual ~PushCall() = default;
 
   /// The batch to fill, its values empty. Every batch names its stream: beside its

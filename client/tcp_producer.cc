@@ -15,6 +15,9 @@
 #include <cstring>
 #include <utility>
 
+#include "client/tls_stream.h"
+#include "wire/token.h"
+
 namespace tidemark::client {
 namespace {
 
@@ -28,11 +31,29 @@ absl::Status SystemError(std::string_view what) {
   return absl::UnavailableError(std::string(what) + ": " + std::strerror(errno));
 }
 
+bool IsThisMachine(const addrinfo& found) {
+  const void* const address = found.ai_addr;
+  if (found.ai_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, address, sizeof v4);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+  }
+  if (found.ai_family != AF_INET6) return false;
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, address, sizeof v6);
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TcpProducer>> TcpProducer::Connect(const std::string& host,
                                                                   std::uint16_t port,
                                                                   TcpProducerOptions options) {
+  if (options.token.size() > wire::kTokenBytesMax) {
+    return absl::InvalidArgumentError("a token of " + std::to_string(options.token.size()) +
+                                      " bytes; expected at most " +
+                                      std::to_string(wire::kTokenBytesMax));
+  }
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -58,14 +79,28 @@ absl::StatusOr<std::unique_ptr<TcpProducer>> TcpProducer::Connect(const std::str
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     std::unique_ptr<TcpProducer> producer(new TcpProducer(fd, options));
-    std::string preamble;
-    wire::AppendPreamble(preamble);
-    if (absl::Status sent = producer->Send(std::as_bytes(std::span(preamble)), {}); !sent.ok()) {
-      return sent;
+    if (absl::Status status = producer->Introduce(host, IsThisMachine(*address)); !status.ok()) {
+      return status;
     }
     return producer;
   }
   return last;
+}
+
+absl::Status TcpProducer::Introduce(const std::string& host, bool this_machine) {
+  if (options_.tls || !options_.tls_ca.empty() || !options_.tls_cert.empty()) {
+    auto tls = TlsStream::Connect(
+        socket_, host, {.ca = options_.tls_ca, .cert = options_.tls_cert, .key = options_.tls_key});
+    if (!tls.ok()) return tls.status();
+    tls_ = *std::move(tls);
+  } else if (!options_.token.empty() && !this_machine) {
+    return absl::InvalidArgumentError("a token is sent over TLS, or to this machine; " + host +
+                                      " is another one");
+  }
+  std::string bytes;
+  if (!options_.token.empty()) wire::AppendToken(bytes, options_.token);
+  wire::AppendPreamble(bytes);
+  return Send(std::as_bytes(std::span(bytes)), {});
 }
 
 TcpProducer::TcpProducer(int socket, TcpProducerOptions options)
@@ -136,6 +171,12 @@ absl::Status TcpProducer::Flush() {
 // Writes all; reads answers meanwhile when the socket takes no more, as the server may wait for us
 // to read them before it reads on.
 absl::Status TcpProducer::Send(std::span<const std::byte> head, std::span<const std::byte> body) {
+  if (tls_) {
+    // A window of answers fits the sockets between, so that the server reads on whatever we read.
+    absl::Status sent = tls_->Write(head);
+    if (sent.ok()) sent = tls_->Write(body);
+    return sent.ok() ? sent : BreakAfterReadingWhy(std::move(sent));
+  }
   while (!head.empty() || !body.empty()) {
     // sendmsg does not write through iov_base.
     std::array<iovec, 2> parts = {iovec{const_cast<std::byte*>(head.data()), head.size()},
@@ -170,7 +211,8 @@ ssize_t TcpProducer::ReceiveSome(bool wait) {
   input_.resize(before + kReadBytes);
   ssize_t bytes = 0;
   do {
-    bytes = recv(socket_, input_.data() + before, kReadBytes, wait ? 0 : MSG_DONTWAIT);
+    bytes = tls_ ? tls_->Read(std::span(input_).subspan(before), wait)
+                 : recv(socket_, input_.data() + before, kReadBytes, wait ? 0 : MSG_DONTWAIT);
   } while (bytes < 0 && errno == EINTR);
   input_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
   return bytes;

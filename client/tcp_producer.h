@@ -27,12 +27,23 @@
 
 namespace tidemark::client {
 
+class TlsStream;
+
 struct TcpProducerOptions {
   /// Batches sent and not yet answered. 256 acknowledgements are 8 KiB, which a socket always
   /// holds.
   std::size_t window_batches = 256;
   /// Refused batches whose errors are kept; the rest is counted in errors_dropped().
   std::size_t errors_max = 1000;
+  /// TLS, and the files (PEM) that it takes: authorities of the server's certificate (empty: the
+  /// system's), and the certificate to show with its key (empty: none). Any of them means TLS.
+  bool tls = false;
+  std::string tls_ca = {};
+  std::string tls_cert = {};
+  std::string tls_key = {};
+  /// Shown to the server first, "" for none. Without TLS it travels in clear, and only to an
+  /// address of this machine (127.x.x.x, ::1).
+  std::string token = {};
 };
 
 /// An open stream on one connection.
@@ -52,7 +63,9 @@ struct BatchError {
 class TcpProducer {
  public:
   /// Connects and introduces itself. Errors: INVALID_ARGUMENT for a host that cannot be resolved,
-  /// UNAVAILABLE if nobody answers.
+  /// UNAVAILABLE if nobody answers or TLS
+  /// fails, INVALID_ARGUMENT for files that cannot be used and a token that may not be sent.
+  /// A server that does not know the token says so by the first call after.
   static absl::StatusOr<std::unique_ptr<TcpProducer>> Connect(const std::string& host,
                                                               std::uint16_t port,
                                                               TcpProducerOptions options = {});
@@ -103,6 +116,7 @@ class TcpProducer {
 
   absl::StatusOr<std::uint64_t> SendParts(const TcpStream& stream, std::span<const std::byte> first,
                                           std::span<const std::byte> values);
+  absl::Status Introduce(const std::string& host, bool this_machine);
   absl::Status Send(std::span<const std::byte> head, std::span<const std::byte> body);
   ssize_t ReceiveSome(bool wait);
   absl::Status Receive(bool wait);
@@ -112,6 +126,7 @@ class TcpProducer {
   absl::Status BreakAfterReadingWhy(absl::Status why);
 
   const int socket_;
+  std::unique_ptr<TlsStream> tls_;  // null: no TLS
   const TcpProducerOptions options_;
   wire::ServerFrameDecoder decoder_;
   std::vector<std::byte> input_;  // received, not yet decoded

@@ -9,11 +9,16 @@ namespace tidemark::client {
 
 struct Watch::Call {
   Call(std::shared_ptr<Connection> to, const v1::WatchRequest& request)
-      : connection(std::move(to)), reader(connection->query->Watch(&context, request)) {}
+      : connection(std::move(to)), reader(Begin(request)) {}
   ~Call() {
     if (finished) return;
     context.TryCancel();
     reader->Finish();
+  }
+
+  std::unique_ptr<grpc::ClientReader<v1::WatchResponse>> Begin(const v1::WatchRequest& request) {
+    connection->Show(context);
+    return connection->query->Watch(&context, request);
   }
 
   std::shared_ptr<Connection> connection;

@@ -17,6 +17,7 @@
 #include "client/tool/sum_ranges.h"
 #include "client/tool/summary_commands.h"
 #include "client/tool/text.h"
+#include "client/tool/tls_options.h"
 #include "client/tool/watch_command.h"
 
 namespace tidemark::tool {
@@ -29,6 +30,7 @@ using client::Value;
 // messages are ours.
 struct Options {
   std::string server = "127.0.0.1:7070";
+  TlsOptions tls;
   bool json = false;
   std::string stream;
   std::string type;
@@ -72,6 +74,7 @@ class Command {
   client::ClientOptions To() const {
     client::ClientOptions to;
     to.server = options_.server;
+    SetTls(options_.tls, to);
     return to;
   }
   client::Scope Scope() const;
@@ -143,6 +146,7 @@ void Command::Define() {
   app_.add_option("--server", options_.server, "The daemon (default 127.0.0.1:7070)")
       ->option_text("HOST:PORT")
       ->envname("TIDEMARK_SERVER");
+  AddTlsOptions(app_, options_.tls);
   app_.add_flag("--json", options_.json, "Print JSON");
   app_.footer("Exit status: 0 done, 1 refused by the daemon or not reachable, 2 usage.");
 

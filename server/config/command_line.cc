@@ -186,6 +186,7 @@ absl::StatusOr<ParsedArgs> ParseCommandLine(int argc, const char* const* argv,
   absl::StatusOr<Config> config = Load(*flags, env);
   if (!config.ok()) return config.status();
   result.config = *std::move(config);
+  result.check_config = flags->check_config;
   if (flags->check_config) {
     result.action = ParsedArgs::Action::kPrintAndExit;
     result.text = fmt::format("# configuration OK\n\n{}", ToToml(result.config));

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/config/host_port.h"
@@ -28,7 +29,30 @@ struct Config {
     std::optional<HostPort> http = HostPort{"127.0.0.1", 7072};
     /// UDP and TCP, the same port for both.
     std::optional<HostPort> statsd = HostPort{"127.0.0.1", 8125};
+    /// Lets a listener be reached from other machines without TLS or without rules.
+    bool allow_insecure = false;
     friend bool operator==(const Listen&, const Listen&) = default;
+  };
+
+  /// Who may do what: docs/operations.md.
+  struct Access {
+    /// A file of rules (server/access/policy.h); empty: everybody may do everything.
+    std::string rules_file;
+    friend bool operator==(const Access&, const Access&) = default;
+  };
+
+  /// PEM files. With a certificate the listeners below speak TLS alone.
+  struct Tls {
+    std::string cert_file;
+    std::string key_file;
+    /// Authorities of clients' certificates; empty: none is asked for.
+    std::string client_ca_file;
+    bool require_client_cert = false;
+    /// Separated by blanks; of statsd the TCP half. UDP is never encrypted.
+    std::string listeners = "grpc tcp http statsd";
+    /// From accepting a connection to the end of its handshake (gRPC: of HTTP/2's too).
+    std::uint64_t handshake_timeout_s = 10;
+    friend bool operator==(const Tls&, const Tls&) = default;
   };
 
   struct Daemon {
@@ -141,6 +165,8 @@ struct Config {
   };
 
   Listen listen;
+  Access access;
+  Tls tls;
   Daemon daemon;
   Log log;
   Sort sort;
@@ -152,6 +178,17 @@ struct Config {
 
   friend bool operator==(const Config&, const Config&) = default;
 };
+
+/// Whether `listener` (grpc, tcp, http, statsd) speaks TLS.
+bool UsesTls(const Config& config, std::string_view listener);
+
+/// Whether the address is reached from this machine alone: 127.x.x.x, ::1 or localhost. Other names
+/// are not looked up, and count as reached from everywhere.
+bool IsLoopback(const HostPort& address);
+
+/// The listeners that other machines reach without TLS, or without rules, each with what it lacks:
+/// `listen.tcp (0.0.0.0:7071) has neither TLS nor rules`.
+std::vector<std::string> InsecureListeners(const Config& config);
 
 /// As std::getenv: the value of an environment variable, nullptr if it is not set.
 using EnvLookup = std::function<const char*(const char* name)>;
@@ -165,6 +202,9 @@ struct ParsedArgs {
   };
   Action action = Action::kRun;
   Config config;
+  /// --check-config: of the files that `config` names, those of [access] and [tls] are still to be
+  /// checked.
+  bool check_config = false;
   std::string text;
   int exit_code = 0;
 };

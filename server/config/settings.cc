@@ -1,17 +1,12 @@
 #include "server/config/settings.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -39,6 +34,23 @@ constexpr std::array kSettings = {
     Setting{"listen", "http", "http", TIDEMARK_FIELD(listen.http), "/metrics, health, reload"},
     Setting{"listen", "statsd", "statsd", TIDEMARK_FIELD(listen.statsd),
             "StatsD lines, UDP and TCP"},
+    Setting{"listen", "allow_insecure", "allow-insecure", TIDEMARK_FIELD(listen.allow_insecure),
+            "listen beyond this machine without TLS or rules all the same"},
+    Setting{"access", "rules_file", "rules-file", TIDEMARK_FIELD(access.rules_file),
+            "who may do what; none: everybody may do everything"},
+    Setting{"tls", "cert_file", "tls-cert-file", TIDEMARK_FIELD(tls.cert_file),
+            "certificate and its chain, PEM; none: no TLS"},
+    Setting{"tls", "key_file", "tls-key-file", TIDEMARK_FIELD(tls.key_file),
+            "key of the certificate, PEM without a passphrase"},
+    Setting{"tls", "client_ca_file", "tls-client-ca-file", TIDEMARK_FIELD(tls.client_ca_file),
+            "authorities of clients' certificates, PEM; none: they are not asked for one"},
+    Setting{"tls", "require_client_cert", "tls-require-client-cert",
+            TIDEMARK_FIELD(tls.require_client_cert), "refuse clients without a certificate"},
+    Setting{"tls", "listeners", "tls-listeners", TIDEMARK_FIELD(tls.listeners),
+            "which listeners speak TLS, with a certificate; UDP never does"},
+    Setting{"tls", "handshake_timeout_s", "tls-handshake-timeout-s",
+            TIDEMARK_FIELD(tls.handshake_timeout_s), "a TLS handshake must be over within this", 1,
+            3600},
     Setting{"daemon", "data_dir", "data-dir", TIDEMARK_FIELD(daemon.data_dir),
             "an existing folder that can be written"},
     Setting{"daemon", "ports_file", "ports-file", TIDEMARK_FIELD(daemon.ports_file),
@@ -199,7 +211,7 @@ std::string AssignTo(const Setting& setting, std::string* field, const Scalar& v
   const auto* v = std::get_if<std::string>(&value);
   if (v == nullptr) return Expected("text", value);
   if (setting.choices.empty()) {
-    // Both settings of this kind are paths; the system calls end a path at the first NUL.
+    // Nearly all settings of this kind are paths; the system calls end a path at the first NUL.
     if (v->find('\0') != std::string::npos) return Expected("text without NUL", value);
     *field = *v;
     return "";
@@ -291,20 +303,6 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// "" if a file can be made in the folder. Made and removed, because permission bits alone do not
-/// tell: root passes them, and a read-only file system does not show in them.
-std::string CheckWritableFolder(const std::string& folder) {
-  struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0) return std::strerror(errno);
-  if (!S_ISDIR(info.st_mode)) return "it is not a folder";
-  std::string path = folder + "/.tidemark-write-test-XXXXXX";
-  const int file = ::mkstemp(path.data());
-  if (file < 0) return std::strerror(errno);
-  ::close(file);
-  ::unlink(path.c_str());
-  return "";
-}
-
 }  // namespace
 
 std::string Setting::Name() const { return fmt::format("{}.{}", table, key); }
@@ -369,52 +367,6 @@ std::string FormatValue(const Setting& setting, const Config& config) {
   };
   Config copy = config;
   return std::visit(Visitor{}, setting.field(copy));
-}
-
-std::string CheckWhole(const Config& config) {
-  std::vector<std::string> faults;
-  if (config.window.min_capacity > config.window.max_capacity) {
-    faults.push_back(fmt::format("window.min_capacity ({}) is larger than window.max_capacity ({})",
-                                 config.window.min_capacity, config.window.max_capacity));
-  }
-  if (config.limits.max_item_bytes > config.limits.max_batch_bytes) {
-    faults.push_back(
-        fmt::format("limits.max_item_bytes ({}) is larger than limits.max_batch_bytes ({})",
-                    config.limits.max_item_bytes, config.limits.max_batch_bytes));
-  }
-  const struct {
-    std::string_view name;
-    const std::optional<HostPort>& address;
-  } tcp_listeners[] = {{"listen.grpc", config.listen.grpc},
-                       {"listen.tcp", config.listen.tcp},
-                       {"listen.http", config.listen.http},
-                       {"listen.statsd", config.listen.statsd}};
-  for (std::size_t i = 0; i < std::size(tcp_listeners); ++i) {
-    for (std::size_t j = i + 1; j < std::size(tcp_listeners); ++j) {
-      const auto& a = tcp_listeners[i];
-      const auto& b = tcp_listeners[j];
-      if (a.address.has_value() && a.address->port != 0 && a.address == b.address) {
-        faults.push_back(
-            fmt::format("{} and {} are both {}", a.name, b.name, a.address->ToString()));
-      }
-    }
-  }
-  if (config.store.durability != "none" && config.daemon.data_dir.empty()) {
-    faults.push_back(
-        fmt::format("store.durability is {} and there is no folder to write to; "
-                    "expected daemon.data_dir",
-                    Quote(config.store.durability)));
-  }
-  if (!config.daemon.data_dir.empty()) {
-    if (const std::string why = CheckWritableFolder(config.daemon.data_dir); !why.empty()) {
-      faults.push_back(fmt::format("daemon.data_dir: the folder {} cannot be written: {}",
-                                   Quote(config.daemon.data_dir), why));
-    }
-  }
-  std::string all;
-  for (const std::string& fault : faults)
-    all += fmt::format("{}{}", all.empty() ? "" : "\n", fault);
-  return all;
 }
 
 }  // namespace tidemark::server

@@ -13,6 +13,7 @@
 
 #include "gpu/sort/route_choice.h"
 #include "gpu/sort/sorter_factory.h"
+#include "server/daemon/access_settings.h"
 #include "server/daemon/grpc_front.h"
 #include "server/daemon/process_memory.h"
 #include "server/daemon/stored_log.h"
@@ -148,6 +149,7 @@ ListenOptions ListenAt(const HostPort& address, const Config& config) {
   options.port = address.port;
   options.connections_max = config.limits.max_connections;
   options.idle_timeout = std::chrono::seconds(config.limits.idle_timeout_s);
+  options.handshake_timeout = std::chrono::seconds(config.tls.handshake_timeout_s);
   return options;
 }
 
@@ -158,6 +160,7 @@ struct Daemon::Parts {
       : config(config_in),
         source(std::move(source_in)),
         metrics(TIDEMARK_VERSION),
+        guard(metrics, Now),
         pipeline(PipelineOptionsOf(config), SorterOf(config, metrics), metrics, LogSorterError),
         io(static_cast<int>(
                config.ingest.io_threads != 0
@@ -165,6 +168,8 @@ struct Daemon::Parts {
                    : std::min<std::uint64_t>(kIoThreadsMax, static_cast<std::uint64_t>(Cores()))),
            "ingest") {}
 
+  absl::Status SetAccess();
+  const TlsHolder* TlsOf(std::string_view listener) const;
   absl::Status StartServers();
   void FillInfo(v1::GetInfoResponse& info) const;
   absl::Status Reload();
@@ -181,6 +186,8 @@ struct Daemon::Parts {
 
   // In the order in which they depend on one another: destruction runs upwards.
   Metrics metrics;
+  Guard guard;
+  std::optional<TlsHolder> tls;
   std::optional<StoredLog> log;  // before the pipeline, which tells it of batches
   Pipeline pipeline;
   IoThreads io;  // after the pipeline: handlers left in it hold streams when it is destroyed
@@ -190,7 +197,24 @@ struct Daemon::Parts {
   std::optional<HttpServer> http;
 };
 
+absl::Status Daemon::Parts::SetAccess() {
+  absl::StatusOr<AccessSettings> access = LoadAccess(config, Now());
+  if (!access.ok()) return access.status();
+  if (access->tls) tls.emplace(std::move(access->tls));
+  guard.Set(std::move(access->policy));
+  for (const std::string& one : InsecureListeners(config)) {
+    Log(LogLevel::kWarn, "insecure: other machines reach a listener",
+        {{"listener", one}, {"allowed_by", "listen.allow_insecure"}});
+  }
+  return absl::OkStatus();
+}
+
+const TlsHolder* Daemon::Parts::TlsOf(std::string_view listener) const {
+  return tls && UsesTls(config, listener) ? &*tls : nullptr;
+}
+
 absl::Status Daemon::Parts::StartServers() {
+  if (absl::Status status = SetAccess(); !status.ok()) return status;
   pipeline.Start();
   const auto serve = [&](std::string_view name, const HostPort& address, std::uint16_t port) {
     endpoints.push_back({std::string(name), address.host, port});
@@ -202,6 +226,9 @@ absl::Status Daemon::Parts::StartServers() {
     options.address = *config.listen.http;
     options.max_connections = config.limits.max_connections;
     options.timeout = std::chrono::seconds(config.limits.http_timeout_s);
+    options.tls = TlsOf("http");
+    options.guard = &guard;
+    options.handshake_timeout = std::chrono::seconds(config.tls.handshake_timeout_s);
     http.emplace(options, Callbacks());
     if (absl::Status status = http->Start(); !status.ok()) return status;
     serve("http", *config.listen.http, http->address().port);
@@ -213,6 +240,8 @@ absl::Status Daemon::Parts::StartServers() {
   if (config.listen.tcp) {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
+    options.listen.tls = TlsOf("tcp");
+    options.listen.guard = &guard;
     options.frame_bytes_max = config.limits.max_batch_bytes + wire::kBatchHeaderBytes;
     tcp.emplace(io.io(), pipeline, metrics, options, Clocks{Now, SteadyNow}, LogIngest);
     if (absl::Status status = tcp->Start(); !status.ok()) return status;
@@ -221,6 +250,8 @@ absl::Status Daemon::Parts::StartServers() {
   if (config.listen.statsd) {
     StatsdServerOptions options;
     options.listen = ListenAt(*config.listen.statsd, config);
+    options.listen.tls = TlsOf("statsd");
+    options.listen.guard = &guard;
     options.udp_buffer_bytes = config.ingest.udp_receive_buffer_bytes;
     statsd.emplace(io.io(), pipeline, metrics, options, Clocks{Now, SteadyNow}, LogIngest);
     if (absl::Status status = statsd->Start(); !status.ok()) return status;
@@ -228,7 +259,7 @@ absl::Status Daemon::Parts::StartServers() {
   }
   // Last, so that its info call knows the others.
   if (config.listen.grpc) {
-    grpc.emplace(config, pipeline, metrics, Now,
+    grpc.emplace(config, pipeline, metrics, guard, TlsOf("grpc"), Now,
                  [this](v1::GetInfoResponse& info) { FillInfo(info); });
     if (absl::Status status = grpc->Start(); !status.ok()) return status;
     const std::lock_guard lock(endpoints_mutex);
@@ -269,6 +300,7 @@ HttpCallbacks Daemon::Parts::Callbacks() {
     return std::nullopt;
   };
   callbacks.reload = [this] { return Reload(); };
+  callbacks.tls_failed = [this] { metrics.TlsFailed("http").Increment(); };
   callbacks.count = [this](std::string_view path, int code) {
     metrics.HttpRequests(path, code).Increment();
   };
@@ -278,12 +310,18 @@ HttpCallbacks Daemon::Parts::Callbacks() {
 absl::Status Daemon::Parts::Reload() {
   const std::lock_guard lock(reload_mutex);
   absl::StatusOr<Config> read = source();
-  metrics.config_reloads(read.ok()).Increment();
-  if (!read.ok()) {
+  // The files that the daemon was started with: another file is another setting.
+  absl::StatusOr<AccessSettings> access =
+      read.ok() ? LoadAccess(config, Now()) : absl::StatusOr<AccessSettings>(read.status());
+  metrics.config_reloads(access.ok()).Increment();
+  if (!access.ok()) {
     Log(LogLevel::kError, "reload refused; the configuration in use stays",
-        {{"error", std::string(read.status().message())}});
-    return read.status();
+        {{"error", std::string(access.status().message())}});
+    return access.status();
   }
+  // Nothing below can fail.
+  if (tls && access->tls) tls->Set(std::move(access->tls));
+  guard.Set(std::move(access->policy));
   const std::optional<LogLevel> level = ParseLogLevel(read->log.level);
   const std::optional<LogFormat> format = ParseLogFormat(read->log.format);
   if (level && format) SetUpLog(*level, *format);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/daemon/grpc_credentials.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/ingest_service.h"
 #include "server/rpc/message_bytes.h"
@@ -70,9 +71,11 @@ absl::Status CheckAddress(const HostPort& address) {
 }  // namespace
 
 struct GrpcFront::Parts {
-  Parts(const Config& config_in, Pipeline& pipeline, Metrics& metrics,
-        std::function<std::int64_t()> clock, std::function<void(v1::GetInfoResponse&)> fill_info)
+  Parts(const Config& config_in, Pipeline& pipeline, Metrics& metrics, const Guard& guard,
+        const TlsHolder* tls_in, std::function<std::int64_t()> clock,
+        std::function<void(v1::GetInfoResponse&)> fill_info)
       : config(config_in),
+        tls(tls_in),
         engine(pipeline),
         executor(
             static_cast<int>(std::max(kQueryThreadsMin, 2 * std::thread::hardware_concurrency())),
@@ -80,14 +83,15 @@ struct GrpcFront::Parts {
         ingest(pipeline, metrics,
                {.calls_max = config_in.limits.max_connections,
                 .batch_bytes_max = config_in.limits.max_batch_bytes},
-               clock),
-        streams(pipeline, metrics),
-        calls(executor, metrics),
+               clock, &guard),
+        streams(pipeline, metrics, &guard),
+        calls(executor, metrics, &guard),
         queries(engine, calls, executor, metrics, config_in.limits.max_subscriptions, clock),
         summaries(engine, pipeline, calls),
-        info(pipeline, std::move(fill_info)) {}
+        info(pipeline, std::move(fill_info), &guard) {}
 
   const Config& config;
+  const TlsHolder* const tls;
   QueryEngine engine;
   Executor executor;
   IngestServiceImpl ingest;
@@ -96,14 +100,15 @@ struct GrpcFront::Parts {
   QueryServiceImpl queries;
   SummaryServiceImpl summaries;
   InfoServiceImpl info;
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // asked for each connection of the server
   std::unique_ptr<grpc::Server> server;
   int port = 0;
 };
 
-GrpcFront::GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics,
-                     std::function<std::int64_t()> clock,
+GrpcFront::GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics, const Guard& guard,
+                     const TlsHolder* tls, std::function<std::int64_t()> clock,
                      std::function<void(v1::GetInfoResponse&)> fill_info)
-    : parts_(std::make_unique<Parts>(config, pipeline, metrics, std::move(clock),
+    : parts_(std::make_unique<Parts>(config, pipeline, metrics, guard, tls, std::move(clock),
                                      std::move(fill_info))) {}
 
 GrpcFront::~GrpcFront() { Stop(std::chrono::milliseconds(0)); }
@@ -124,8 +129,13 @@ absl::Status GrpcFront::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  // Of TLS and HTTP/2, which half a connection would otherwise keep up for two minutes.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(parts_->config.tls.handshake_timeout_s * 1000));
   builder.SetMaxReceiveMessageSize(static_cast<int>(ReceiveBytesMax(parts_->config)));
-  builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &parts_->port);
+  parts_->credentials =
+      parts_->tls != nullptr ? GrpcTlsCredentials(*parts_->tls) : grpc::InsecureServerCredentials();
+  builder.AddListeningPort(address.ToString(), parts_->credentials, &parts_->port);
   builder.RegisterService(&parts_->ingest);
   builder.RegisterService(&parts_->streams);
   builder.RegisterService(&parts_->queries);

@@ -8,6 +8,8 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "server/access/guard.h"
+#include "server/access/tls_material.h"
 #include "server/config/config.h"
 #include "server/pipeline/pipeline.h"
 #include "server/query/query_engine.h"
@@ -21,9 +23,10 @@ namespace tidemark::server {
 /// Thread: Start and Stop from one thread.
 class GrpcFront {
  public:
-  /// All outlive it. `clock` gives microseconds since 1970; `fill_info` completes GetInfo.
-  GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics,
-            std::function<std::int64_t()> clock,
+  /// All outlive it; `tls` may be null: no TLS. `clock` gives microseconds since 1970; `fill_info`
+  /// completes GetInfo.
+  GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics, const Guard& guard,
+            const TlsHolder* tls, std::function<std::int64_t()> clock,
             std::function<void(v1::GetInfoResponse&)> fill_info);
   ~GrpcFront();
 

@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "server/config/config.h"
+#include "server/daemon/access_settings.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/service_manager.h"
 #include "server/telemetry/log.h"
@@ -24,6 +25,14 @@ int Main(int argc, char** argv) {
   if (!args.ok()) {
     std::cerr << args.status().message() << "\n";
     return 2;
+  }
+  if (args->action == ParsedArgs::Action::kRun || args->check_config) {
+    constexpr std::int64_t kMicros = 1'000'000;
+    const auto access = LoadAccess(args->config, std::time(nullptr) * kMicros);
+    if (!access.ok()) {
+      std::cerr << access.status().message() << "\n";
+      return 2;
+    }
   }
   if (args->action == ParsedArgs::Action::kPrintAndExit) {
     std::cout << args->text;

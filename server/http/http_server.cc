@@ -2,15 +2,18 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
 #include <cassert>
 #include <cctype>
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "server/telemetry/log.h"
@@ -50,35 +53,77 @@ struct Shared {
   }
 };
 
+using TlsStream = beast::ssl_stream<beast::tcp_stream>;
+
+/// The stream of a connection: TCP, or TLS above it.
+struct PlainStream {
+  explicit PlainStream(tcp::socket socket) : stream(std::move(socket)) {}
+  beast::tcp_stream& lowest() { return stream; }
+  beast::tcp_stream stream;
+};
+struct SecureStream {
+  SecureStream(tcp::socket socket, std::shared_ptr<const TlsMaterial> material_in)
+      : material(std::move(material_in)),
+        // Takes over the handle that it is given, and gives it back when it ends.
+        context((SSL_CTX_up_ref(material->context.get()), material->context.get())),
+        stream(std::move(socket), context) {}
+  beast::tcp_stream& lowest() { return beast::get_lowest_layer(stream); }
+  std::shared_ptr<const TlsMaterial> material;
+  asio::ssl::context context;
+  TlsStream stream;
+};
+
 /// One connection: read a request, answer it, and again while the client keeps it open.
-class Connection : public std::enable_shared_from_this<Connection> {
+template <class Stream>
+class Connection : public std::enable_shared_from_this<Connection<Stream>> {
  public:
-  Connection(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
+  template <class... Material>
+  Connection(tcp::socket socket, Shared& shared, Material... material)
+      : stream_(std::move(socket), std::move(material)...), shared_(shared) {
     ++shared_.connections;
   }
   ~Connection() { --shared_.connections; }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  void Begin() {
+    if constexpr (std::is_same_v<Stream, SecureStream>) {
+      stream_.lowest().expires_after(shared_.options.handshake_timeout);
+      stream_.stream.async_handshake(asio::ssl::stream_base::server,
+                                     [self = Self()](const error_code& error) {
+                                       if (!error) {
+                                         self->Read();
+                                       } else if (self->shared_.callbacks.tls_failed) {
+                                         self->shared_.callbacks.tls_failed();
+                                       }
+                                     });
+    } else {
+      Read();
+    }
+  }
+
+ private:
+  std::shared_ptr<Connection> Self() { return this->shared_from_this(); }
+
   void Read() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header_bytes));
     parser_->body_limit(shared_.options.max_body_bytes);
     // One deadline for the whole request: a client that sends a byte now and then gains nothing.
-    stream_.expires_after(shared_.options.timeout);
+    stream_.lowest().expires_after(shared_.options.timeout);
     http::async_read(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](const error_code& error, std::size_t) { self->OnRead(error); });
+        stream_.stream, buffer_, *parser_,
+        [self = Self()](const error_code& error, std::size_t) { self->OnRead(error); });
   }
 
- private:
   void OnRead(const error_code& error) {
     if (!error) {
       const auto& request = parser_->get();
       const std::string_view method(request.method_string().data(), request.method_string().size());
       const std::string_view target(request.target().data(), request.target().size());
-      Write(Answer(method, target, shared_.callbacks), request.version(), request.keep_alive(),
-            request.method() == http::verb::head);
+      Caller caller = WhoAsks(request);
+      Write(Answer(method, target, shared_.callbacks, caller), request.version(),
+            request.keep_alive(), request.method() == http::verb::head);
     } else if (error == http::error::header_limit) {
       Refuse(431, "the request's header is larger than " +
                       std::to_string(shared_.options.max_header_bytes) + " bytes");
@@ -90,12 +135,31 @@ class Connection : public std::enable_shared_from_this<Connection> {
       if (parser_->got_some()) shared_.Count("other", 408);
     } else if (error == http::error::end_of_stream) {
       error_code ignored;
-      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+      stream_.lowest().socket().shutdown(tcp::socket::shutdown_send, ignored);
     } else if (error.category() == make_error_code(http::error::bad_method).category() &&
                error != http::error::partial_message) {
       Refuse(400, "bad request: " + Message(error));
     }
     // Anything else: the client has gone.
+  }
+
+  Caller WhoAsks(const http::request<http::string_body>& request) {
+    Credentials shown;
+    error_code error;
+    const auto peer = stream_.lowest().socket().remote_endpoint(error);
+    shown.loopback = !error && peer.address().is_loopback();
+    if (const auto count = request.count(http::field::authorization); count > 0) {
+      const auto header = request[http::field::authorization];
+      // More than one is as wrong as a wrong one.
+      shown.token =
+          BearerToken(count == 1 ? std::string_view(header.data(), header.size()) : "several");
+    }
+    if constexpr (std::is_same_v<Stream, SecureStream>) {
+      X509* const certificate = SSL_get1_peer_certificate(stream_.stream.native_handle());
+      if (certificate != nullptr) shown.certificate_names = CertificateNames(*certificate);
+      X509_free(certificate);
+    }
+    return Caller(shared_.options.guard, "http", std::move(shown));
   }
 
   void Refuse(int code, const std::string& why) {
@@ -112,40 +176,46 @@ class Connection : public std::enable_shared_from_this<Connection> {
       response_->set(http::field::allow,
                      beast::string_view(answer.allow.data(), answer.allow.size()));
     }
+    if (answer.challenge) response_->set(http::field::www_authenticate, "Bearer");
     response_->keep_alive(keep_alive);
     response_->content_length(answer.body.size());
     if (!head) response_->body() = std::move(answer.body);
-    stream_.expires_after(shared_.options.timeout);
-    http::async_write(
-        stream_, *response_,
-        [self = shared_from_this(), keep_alive](const error_code& error, std::size_t) {
-          if (error) return;
-          self->response_.reset();
-          if (keep_alive) {
-            self->Read();
-          } else {
-            self->BeginClose();
-          }
-        });
+    stream_.lowest().expires_after(shared_.options.timeout);
+    http::async_write(stream_.stream, *response_,
+                      [self = Self(), keep_alive](const error_code& error, std::size_t) {
+                        if (error) return;
+                        self->response_.reset();
+                        if (keep_alive) {
+                          self->Read();
+                        } else {
+                          self->BeginClose();
+                        }
+                      });
   }
 
   void BeginClose() {
+    if constexpr (std::is_same_v<Stream, SecureStream>) {
+      stream_.lowest().expires_after(kDrainTime);
+      // Ends when the peer's own has come, or the time is over.
+      stream_.stream.async_shutdown([self = Self()](const error_code&) {});
+      return;
+    }
     error_code error;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+    stream_.lowest().socket().shutdown(tcp::socket::shutdown_send, error);
     if (error) return;
-    stream_.expires_after(kDrainTime);
+    stream_.lowest().expires_after(kDrainTime);
     Drain(kDrainBytes);
   }
 
   void Drain(std::size_t bytes_left) {
-    stream_.async_read_some(
+    stream_.stream.async_read_some(
         asio::buffer(drained_),
-        [self = shared_from_this(), bytes_left](const error_code& error, std::size_t bytes) {
+        [self = Self(), bytes_left](const error_code& error, std::size_t bytes) {
           if (!error && bytes < bytes_left) self->Drain(bytes_left - bytes);
         });
   }
 
-  beast::tcp_stream stream_;
+  Stream stream_;
   Shared& shared_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -170,12 +240,22 @@ struct HttpServer::Running {
         return;
       }
       if (shared.connections < shared.options.max_connections) {
-        std::make_shared<Connection>(std::move(socket), shared)->Read();
+        Serve(std::move(socket));
       } else {
         TurnAway(std::move(socket));
       }
       Accept();
     });
+  }
+
+  void Serve(tcp::socket socket) {
+    if (shared.options.tls != nullptr) {
+      std::make_shared<Connection<SecureStream>>(std::move(socket), shared,
+                                                 shared.options.tls->Get())
+          ->Begin();
+    } else {
+      std::make_shared<Connection<PlainStream>>(std::move(socket), shared)->Begin();
+    }
   }
 
   /// So short an answer fits any socket's buffer, so it is sent without waiting.
@@ -184,6 +264,7 @@ struct HttpServer::Running {
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
         "Content-Length: 21\r\nConnection: close\r\n\r\ntoo many connections\n";
     shared.Count("other", 503);
+    if (shared.options.tls != nullptr) return;  // closed: words would need a handshake
     error_code ignored;
     socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(kAnswer.data(), kAnswer.size()), ignored);

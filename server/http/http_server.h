@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "server/access/guard.h"
+#include "server/access/tls_material.h"
 #include "server/config/host_port.h"
 #include "server/http/routes.h"
 
@@ -24,6 +26,11 @@ struct HttpOptions {
   std::size_t max_header_bytes = 8 * 1024;
   /// No route reads a body, so small ones are only read past. A larger one is answered with 413.
   std::size_t max_body_bytes = 4 * 1024;
+  /// Null: no TLS, no rules. Both outlive the server.
+  const TlsHolder* tls = nullptr;
+  const Guard* guard = nullptr;
+  /// Of a TLS handshake.
+  std::chrono::milliseconds handshake_timeout{10'000};
 };
 
 /// Threads: one, which Start begins and Stop ends; every callback runs on it. Memory is bounded by

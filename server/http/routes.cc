@@ -40,25 +40,30 @@ HttpAnswer Reload(const HttpCallbacks& callbacks) {
   return {.body = "reloaded\n"};
 }
 
+absl::Status Anybody(Caller& /*caller*/) { return absl::OkStatus(); }
+absl::Status WhoMayQuery(Caller& caller) { return caller.MayOverAny(Role::kQuery); }
+absl::Status WhoMayAll(Caller& caller) { return caller.MayOverAll(Role::kAdmin); }
+
 struct Route {
   std::string_view path;
   /// Reading routes take GET and HEAD, the others POST and PUT: a link cannot trigger them.
   bool reads;
   HttpAnswer (*answer)(const HttpCallbacks&);
+  absl::Status (*may)(Caller&);
 };
 
 constexpr std::array kRoutes = {
-    Route{"/", true, Index},
-    Route{"/metrics", true, MetricsPage},
-    Route{"/-/healthy", true, Healthy},
-    Route{"/-/ready", true, Ready},
-    Route{"/-/reload", false, Reload},
+    Route{"/", true, Index, Anybody},
+    Route{"/metrics", true, MetricsPage, WhoMayQuery},
+    Route{"/-/healthy", true, Healthy, Anybody},
+    Route{"/-/ready", true, Ready, Anybody},
+    Route{"/-/reload", false, Reload, WhoMayAll},
 };
 
 }  // namespace
 
-HttpAnswer Answer(std::string_view method, std::string_view target,
-                  const HttpCallbacks& callbacks) {
+HttpAnswer Answer(std::string_view method, std::string_view target, const HttpCallbacks& callbacks,
+                  Caller& caller) {
   const std::string_view path = target.substr(0, target.find('?'));
   const auto* const route =
       std::find_if(kRoutes.begin(), kRoutes.end(), [&](const Route& r) { return r.path == path; });
@@ -70,6 +75,10 @@ HttpAnswer Answer(std::string_view method, std::string_view target,
     answer.code = 405;
     answer.allow = route->reads ? "GET, HEAD" : "POST, PUT";
     answer.body = "method not allowed: use " + std::string(route->reads ? "GET" : "POST") + "\n";
+  } else if (const absl::Status may = route->may(caller); !may.ok()) {
+    answer.challenge = absl::IsUnauthenticated(may);
+    answer.code = answer.challenge ? 401 : 403;
+    answer.body = std::string(may.message()) + "\n";
   } else {
     try {
       answer = route->answer(callbacks);

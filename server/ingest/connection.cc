@@ -31,16 +31,32 @@ std::string PeerName(const asio::ip::tcp::socket& socket) {
   return endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
 }
 
+// What is known of a peer by its address.
+Credentials CredentialsOf(const asio::ip::tcp::socket& socket) {
+  error_code error;
+  const asio::ip::address address = socket.remote_endpoint(error).address();
+  Credentials shown;
+  const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+  shown.loopback =
+      !error &&
+      (address.is_loopback() ||
+       (mapped && asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback()));
+  return shown;
+}
+
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
     : socket_(std::move(socket)),
       context_(context),
       peer_(PeerName(socket_)),
+      caller_(context.guard, context.protocol, CredentialsOf(socket_)),
+      handshaking_(context.tls != nullptr),
       buffer_(context.read_buffer_bytes),
       now_(context.clocks.recorded()),
       quiet_limit_(kQuietLimit),
       close_timer_(socket_.get_executor()),
+      handshake_timer_(socket_.get_executor()),
       quiet_timer_(socket_.get_executor()),
       last_activity_(context.clocks.steady()) {
   error_code ignored;
@@ -50,13 +66,60 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
 }
 
 void Connection::Start() {
-  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->WaitReadable(); });
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+    if (!self->handshaking_) {
+      self->WaitReadable();
+      return;
+    }
+    if (self->state_ != State::kOpen) return;  // Stop was first
+    self->tls_ =
+        std::make_unique<TlsSocket>(self->context_.tls->Get(), self->socket_.native_handle());
+    self->handshake_timer_.expires_after(self->context_.handshake_timeout);
+    self->handshake_timer_.async_wait([self](const error_code& error) {
+      if (error || !self->handshaking_ || self->state_ == State::kClosed) return;
+      self->context_.handshakes_failed.Increment();
+      self->Close();
+    });
+    self->Handshake();
+  });
+}
+
+void Connection::Handshake() {
+  if (state_ == State::kClosed) return;
+  const TlsSocket::Step step = tls_->Handshake();
+  if (step == TlsSocket::Step::kDone) {
+    OnSecured();
+  } else if (step == TlsSocket::Step::kFailed) {
+    context_.handshakes_failed.Increment();
+    Close();
+  } else {
+    socket_.async_wait(step == TlsSocket::Step::kWaitRead ? asio::socket_base::wait_read
+                                                          : asio::socket_base::wait_write,
+                       [self = shared_from_this()](const error_code& error) {
+                         if (!error) {
+                           self->Handshake();
+                         } else {
+                           self->Close();
+                         }
+                       });
+  }
+}
+
+void Connection::OnSecured() {
+  handshaking_ = false;
+  handshake_timer_.cancel();
+  Credentials shown = CredentialsOf(socket_);
+  shown.certificate_names = tls_->PeerNames();
+  caller_ = Caller(context_.guard, context_.protocol, std::move(shown));
+  last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
+  WaitReadable();
 }
 
 void Connection::Refuse(std::string message) {
   asio::dispatch(socket_.get_executor(),
                  [self = shared_from_this(), message = std::move(message)]() mutable {
-                   self->out_ = std::move(message);
+                   // A handshake for the sake of a refusal would cost more than the refusal saves.
+                   if (!self->handshaking_) self->out_ = std::move(message);
                    self->Finish();
                  });
 }
@@ -65,6 +128,7 @@ void Connection::Stop() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     self->stopping_ = true;
     self->quiet_limit_ = kQuietLimitStopping;
+    if (self->handshaking_) self->Close();
     if (self->state_ == State::kOpen) {
       if (self->DrainsAtStop()) self->drain_left_ = self->Available();
       if (!self->waits_for_sink() || !self->DrainsAtStop()) self->Pump();
@@ -75,7 +139,7 @@ void Connection::Stop() {
 
 void Connection::Abort() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (self->state_ == State::kOpen && self->DrainsAtStop()) {
+    if (self->state_ == State::kOpen && !self->handshaking_ && self->DrainsAtStop()) {
       self->AtEnd(End::kStop, self->buffer_.readable());
       self->RefuseArrived();
     }
@@ -86,6 +150,7 @@ void Connection::Abort() {
 void Connection::CloseIdle() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     if (self->state_ != State::kOpen) return;
+    if (self->handshaking_) return;  // which has a limit of its own
     self->context_.metrics.idle_closed.Increment();
     self->AtEnd(End::kIdle, self->buffer_.readable());
     self->Finish();
@@ -111,16 +176,25 @@ bool Connection::MustPause() const {
 void Connection::WaitReadable() {
   if (wait_outstanding_ || state_ == State::kClosed) return;
   wait_outstanding_ = true;
-  socket_.async_wait(asio::socket_base::wait_read,
-                     [self = shared_from_this()](const error_code& error) {
-                       self->wait_outstanding_ = false;
-                       if (self->state_ == State::kClosed) return;
-                       if (error) {
-                         self->Close();
-                       } else {
-                         self->OnReadable();
-                       }
-                     });
+  const auto readable = [self = shared_from_this()](const error_code& error) {
+    self->wait_outstanding_ = false;
+    if (self->state_ == State::kClosed) return;
+    if (error) {
+      self->Close();
+    } else {
+      self->OnReadable();
+    }
+  };
+  if (tls_ && tls_->HasMore()) {
+    asio::post(socket_.get_executor(), [readable] { readable({}); });
+  } else {
+    socket_.async_wait(asio::socket_base::wait_read, readable);
+  }
+}
+
+std::size_t Connection::ReadSome(std::span<std::byte> room, error_code& error) {
+  return tls_ ? tls_->Read(room, error)
+              : socket_.read_some(asio::buffer(room.data(), room.size()), error);
 }
 
 void Connection::OnReadable() {
@@ -129,8 +203,16 @@ void Connection::OnReadable() {
     if (drain_left_ > 0) room = room.first(std::min(room.size(), drain_left_));
     buffer_bytes_.store(buffer_.capacity(), std::memory_order_relaxed);
     error_code error;
-    const std::size_t bytes = socket_.read_some(asio::buffer(room.data(), room.size()), error);
-    if (error == asio::error::would_block || error == asio::error::try_again) break;
+    const std::size_t bytes = ReadSome(room, error);
+    if (error == asio::error::would_block || error == asio::error::try_again) {
+      if (tls_ && stopping_ && drain_left_ > 0) {
+        // What had arrived was counted with what TLS adds to it: all of it has come.
+        drain_left_ = 0;
+        Pump();
+        if (state_ != State::kOpen) return;
+      }
+      break;
+    }
     if (error == asio::error::eof) {
       peer_ended_ = true;
       if (state_ == State::kOpen) {
@@ -202,7 +284,7 @@ void Connection::TakeInNoMore() {
     // An end that came right behind the last byte makes the last line whole.
     std::byte next{};
     error_code error;
-    socket_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, error);
+    if (!tls_) socket_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, error);
     peer_ended_ = error == asio::error::eof;
     AtEnd(peer_ended_ ? End::kPeer : End::kStop, buffer_.readable());
     RefuseArrived();
@@ -216,8 +298,7 @@ void Connection::RefuseArrived() {
   // No more than there is now: a peer that never stops would keep us here.
   for (std::size_t left = Available(); left > 0;) {
     error_code error;
-    const std::size_t bytes =
-        socket_.read_some(asio::buffer(chunk.data(), std::min(left, chunk.size())), error);
+    const std::size_t bytes = ReadSome(std::span(chunk).first(std::min(left, chunk.size())), error);
     if (error || bytes == 0) return;
     context_.metrics.bytes.Increment(static_cast<double>(bytes));
     AtEnd(End::kStop, std::span(chunk).first(bytes));
@@ -228,7 +309,8 @@ void Connection::RefuseArrived() {
 std::size_t Connection::Available() {
   error_code error;
   const std::size_t bytes = socket_.available(error);
-  return error ? 0 : bytes;
+  const std::size_t held = tls_ && tls_->HasMore() ? TlsSocket::kRecordBytesMax : 0;
+  return error ? 0 : bytes + held;
 }
 
 void Connection::PauseForSink() {
@@ -254,10 +336,41 @@ void Connection::StartWrite() {
   writing_.swap(out_);
   write_outstanding_ = true;
   has_written_ = true;
+  if (tls_) {
+    WriteTls(0);
+    return;
+  }
   asio::async_write(socket_, asio::buffer(writing_),
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       self->OnWritten(error);
                     });
+}
+
+// Writes writing_ from `begin` on, as far as the socket takes it, and goes on when it takes more.
+void Connection::WriteTls(std::size_t begin) {
+  TlsSocket::Step step = TlsSocket::Step::kDone;
+  while (begin < writing_.size() && step == TlsSocket::Step::kDone) {
+    std::size_t written = 0;
+    step = tls_->Write(std::as_bytes(std::span(writing_)).subspan(begin), written);
+    begin += written;
+  }
+  const auto done = [self = shared_from_this(), begin](const error_code& error) {
+    if (error || begin == self->writing_.size()) {
+      self->OnWritten(error);
+    } else if (self->state_ != State::kClosed) {
+      self->WriteTls(begin);
+    }
+  };
+  if (step == TlsSocket::Step::kDone || step == TlsSocket::Step::kFailed) {
+    // Later, as asio's writes end: whoever began this one goes on first.
+    const error_code error =
+        step == TlsSocket::Step::kDone ? error_code() : asio::error::connection_reset;
+    asio::post(socket_.get_executor(), [done, error] { done(error); });
+  } else {
+    socket_.async_wait(step == TlsSocket::Step::kWaitRead ? asio::socket_base::wait_read
+                                                          : asio::socket_base::wait_write,
+                       done);
+  }
 }
 
 void Connection::OnWritten(const error_code& error) {
@@ -308,6 +421,7 @@ void Connection::Linger() {
   }
   state_ = State::kLingering;
   error_code ignored;
+  if (tls_) tls_->Shutdown();
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   ArmQuietTimer();
   WaitReadable();
@@ -327,6 +441,7 @@ void Connection::Close() {
   error_code ignored;
   socket_.close(ignored);
   close_timer_.cancel();
+  handshake_timer_.cancel();
   quiet_timer_.cancel();
   context_.on_closed(this);
 }

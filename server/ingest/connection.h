@@ -1,6 +1,7 @@
 // One TCP connection of an ingest server: reading, pausing, writing, closing. What the bytes mean
 // is the derived class's.
 //
+//   (TLS: handshake, or kClosed when it fails or takes too long; nothing is parsed before its end)
 //   kOpen ──► Parse says kClose, peer ended, Stop ──► kFlushing ──► kLingering ──► kClosed
 //     └────────────────── read or write failed, Abort ───────────────────────────────┘
 //
@@ -31,10 +32,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "server/access/guard.h"
+#include "server/access/tls_material.h"
 #include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/read_buffer.h"
+#include "server/ingest/tls_socket.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/ingest_sink.h"
 
@@ -47,6 +52,13 @@ struct ConnectionContext {
   const Clocks& clocks;
   std::size_t read_buffer_bytes;
   std::size_t outbound_bytes_max;
+  /// Null: no TLS; no rules.
+  const TlsHolder* tls;
+  const Guard* guard;
+  std::chrono::milliseconds handshake_timeout;
+  /// As metrics call it: "tcp", "statsd_tcp".
+  std::string_view protocol;
+  prometheus::Counter& handshakes_failed;
   /// Called once, from the strand, when the connection is closed and will not use the context
   /// again.
   std::function<void(class Connection*)> on_closed;
@@ -108,14 +120,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Answers not sent yet; append to it.
   std::string& out() { return out_; }
   ConnectionContext& context() { return context_; }
+  /// Who the peer is; by its certificate, if it showed one.
+  Caller& caller() { return caller_; }
   RecordedTime now() const { return now_; }
   const std::string& peer() const { return peer_; }
 
  private:
   enum class State { kOpen, kFlushing, kLingering, kClosed };
 
+  void Handshake();
+  void OnSecured();
   void WaitReadable();
   void OnReadable();
+  std::size_t ReadSome(std::span<std::byte> room, boost::system::error_code& error);
+  void WriteTls(std::size_t begin);
   void Pump();
   void TakeInNoMore();
   void RefuseArrived();
@@ -134,6 +152,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string peer_;
 
   // Of the strand.
+  Caller caller_;
+  std::unique_ptr<TlsSocket> tls_;  // null: no TLS
+  bool handshaking_;                // nothing is read or written but TLS's own
   State state_ = State::kOpen;
   ReadBuffer buffer_;
   std::string out_;      // answers not yet handed to the socket
@@ -149,6 +170,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   RecordedTime now_ = 0;
   std::chrono::milliseconds quiet_limit_;
   boost::asio::steady_timer close_timer_;  // the whole of flushing and lingering
+  boost::asio::steady_timer handshake_timer_;
   boost::asio::steady_timer quiet_timer_;  // since the peer's last byte while lingering
 
   // Read by the server's sweep.

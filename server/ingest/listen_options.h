@@ -9,6 +9,9 @@
 
 namespace tidemark::server {
 
+class Guard;
+class TlsHolder;
+
 struct ListenOptions {
   std::string host = "127.0.0.1";
   /// 0: a free one; port() of the server says which.
@@ -21,6 +24,11 @@ struct ListenOptions {
   std::size_t outbound_bytes_max = std::size_t{256} << 10;
   /// A connection that sends nothing for so long is closed; 0: never.
   std::chrono::microseconds idle_timeout{0};
+  /// Null: no TLS, no rules. Both outlive the server.
+  const TlsHolder* tls = nullptr;
+  const Guard* guard = nullptr;
+  /// From accepting a connection to the end of its TLS handshake.
+  std::chrono::milliseconds handshake_timeout{10'000};
 };
 
 /// "127.0.0.1:7071", "[::1]:7071".

@@ -89,6 +89,10 @@ StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, 
 }
 
 void StatsdBatcher::Add(std::string_view text, RecordedTime now) {
+  if (caller_ != nullptr && values_.empty() && items_.empty()) {
+    const std::uint64_t version = caller_->Version();
+    if (std::exchange(access_version_, version) != version) Forget();
+  }
   const char* p = text.data();
   const char* const end = p + text.size();
   while (p != end) {
@@ -240,8 +244,12 @@ void StatsdBatcher::Open(Entry& entry, RecordedTime now) {
     Warn("a character in the name or in a tag's key that neither may hold", key, now);
     return;
   }
-  absl::StatusOr<StreamHandle> opened = sink_.Open(
-      identity, entry.set ? std::optional(ValueType::kString) : std::optional<ValueType>());
+  const absl::Status may =
+      caller_ != nullptr ? caller_->MayOver(Role::kIngest, identity) : absl::OkStatus();
+  absl::StatusOr<StreamHandle> opened =
+      !may.ok() ? absl::StatusOr<StreamHandle>(may)
+                : sink_.Open(identity, entry.set ? std::optional(ValueType::kString)
+                                                 : std::optional<ValueType>());
   if (!opened.ok()) {
     entry.refusal = ReasonOf(opened.status(), Attempt::kOpen);
     entry.retry_at = now + kRetryMicros;

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/access/guard.h"
 #include "server/ingest/gauge_table.h"
 #include "server/ingest/ingest_log.h"
 #include "server/ingest/statsd_parser.h"
@@ -57,6 +58,10 @@ class StatsdBatcher {
   void Flush(RecordedTime now);
   /// Forgets every name. REQUIRES: nothing to flush.
   void Forget();
+
+  /// Streams are opened on behalf of `caller`, if the rules allow it; null: for everybody. It
+  /// outlives this.
+  void ActFor(Caller* caller) { caller_ = caller; }
 
   std::size_t names() const { return entries_.size(); }
 
@@ -101,6 +106,8 @@ class StatsdBatcher {
   void Warn(std::string_view why, std::string_view text, RecordedTime now);
 
   IngestSink& sink_;
+  Caller* caller_ = nullptr;
+  std::uint64_t access_version_ = 0;  // of the caller, for all entries
   Metrics& metrics_;
   const Source source_;
   GaugeTable& gauges_;

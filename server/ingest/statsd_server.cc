@@ -23,7 +23,9 @@ class StatsdConnection final : public Connection {
       : Connection(std::move(socket), shared),
         limits_(limits),
         batcher_(shared.sink, metrics, Source::kStatsdTcp, gauges, limits, log),
-        refused_at_stop_(metrics.Refused(Source::kStatsdTcp, "shutting_down")) {}
+        refused_at_stop_(metrics.Refused(Source::kStatsdTcp, "shutting_down")) {
+    batcher_.ActFor(&caller());
+  }
 
  private:
   // All whole lines that have been read are one chunk.
@@ -114,7 +116,8 @@ struct StatsdServer::Impl {
       port = tcp->port();
     }
     if (options.udp) {
-      udp.emplace(io, sink, metrics, gauges, options.limits, clocks.recorded, limited_log);
+      udp.emplace(io, sink, metrics, gauges, options.limits, clocks.recorded, limited_log,
+                  options.listen.guard);
       if (absl::Status status = udp->Start(options.listen.host, port, options.udp_buffer_bytes);
           !status.ok()) {
         tcp.reset();

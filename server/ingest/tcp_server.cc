@@ -12,6 +12,7 @@
 #include "server/ingest/connection.h"
 #include "server/ingest/stream_server.h"
 #include "server/window/refusal.h"
+#include "wire/token.h"
 
 namespace tidemark::server {
 namespace {
@@ -49,6 +50,8 @@ class FramedConnection final : public Connection {
   struct OpenStream {
     StreamHandle stream;
     ElementType type = ValueType::kFloat64;
+    std::string name = {};     // where there are rules
+    absl::Status access = {};  // what they said last
   };
   // An acknowledgement that waits until the log is durable up to `sequence`.
   struct Held {
@@ -63,7 +66,12 @@ class FramedConnection final : public Connection {
   Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
                std::size_t& needed) override {
     Parsed parsed = Parsed::kNeedMore;
+    if (!may_ingest_ && !Admit(bytes, consumed, needed, parsed)) return parsed;
     wire::ClientFrame frame;
+    if (const std::uint64_t version = caller().Version(); version != access_version_) {
+      access_version_ = version;
+      AskForAll();
+    }
     for (;;) {
       if (MustPause()) {
         parsed = Parsed::kPaused;
@@ -91,6 +99,39 @@ class FramedConnection final : public Connection {
     batches_ = values_ = nan_ = 0;
     WaitForLog();
     return parsed;
+  }
+
+  // Who the peer is, by the first bytes. False: not yet, or not at all; `parsed` says which.
+  bool Admit(std::span<const std::byte> bytes, std::size_t& consumed, std::size_t& needed,
+             Parsed& parsed) {
+    const wire::TokenPreamble shown = wire::DecodeToken(bytes);
+    if (shown.result == wire::TokenResult::kNeedMore) {
+      needed = shown.needed;
+      return false;
+    }
+    parsed = Parsed::kClose;
+    if (shown.result == wire::TokenResult::kError) {
+      Refuse("bad_frame", 1);
+      Warn(shown.error);
+      Fatal(absl::StatusCode::kInvalidArgument, shown.error);
+      return false;
+    }
+    consumed = shown.consumed;
+    if (shown.result == wire::TokenResult::kToken) caller().Show(HashToken(shown.token));
+    if (const absl::Status may = caller().MayOverAny(Role::kIngest); !may.ok()) {
+      Refuse("access", 1);
+      Warn(std::string(may.message()));
+      Fatal(may.code(), std::string(may.message()));
+      return false;
+    }
+    parsed = Parsed::kNeedMore;
+    may_ingest_ = true;
+    return true;
+  }
+
+  // The rules have changed, or the token has expired.
+  void AskForAll() {
+    for (auto& [handle, open] : streams_) open.access = caller().MayOver(Role::kIngest, open.name);
   }
 
   void AtEnd(End end, std::span<const std::byte> rest) override {
@@ -185,6 +226,10 @@ class FramedConnection final : public Connection {
                  " streams open, which is the limit");
       return;
     }
+    if (const absl::Status may = caller().MayOver(Role::kIngest, frame.name()); !may.ok()) {
+      refuse("access", may.code(), std::string(may.message()));
+      return;
+    }
     std::optional<ElementType> type;
     if (frame.value_type != 0) type = FromWire(*asked);
     absl::StatusOr<StreamHandle> stream = context().sink.Open(frame.name(), type);
@@ -194,7 +239,10 @@ class FramedConnection final : public Connection {
       return;
     }
     const ElementType actual = context().sink.TypeOf(*stream);
-    streams_[frame.handle] = {*std::move(stream), actual};
+    // Rules may come later: then, too, it must be known which stream this is.
+    streams_[frame.handle] = {
+        *std::move(stream), actual,
+        options_.listen.guard != nullptr ? std::string(frame.name()) : std::string()};
     last_ = nullptr;
     wire::AppendOpened(Answers(), frame.handle, ToWire(actual));
   }
@@ -217,6 +265,10 @@ class FramedConnection final : public Connection {
       return;
     }
     const bool pairs = open->type.payload != PayloadType::kNone;
+    if (!open->access.ok()) {
+      RefuseBatch(frame, "access", 1, open->access);
+      return;
+    }
     const std::size_t value_bytes =
         PackedBytes(open->type.value) == 0
             ? 0
@@ -306,6 +358,8 @@ class FramedConnection final : public Connection {
            std::to_string(kTypeNumberMax) + ", and 16 more with weights or 32 more with y";
   }
 
+  bool may_ingest_ = false;           // the peer has shown that it may
+  std::uint64_t access_version_ = 0;  // of the caller, when all open streams were asked for
   const TcpServerOptions& options_;
   Metrics& metrics_;
   LimitedLog& log_;

@@ -45,8 +45,9 @@ static_assert(CMSG_SPACE(sizeof(std::uint32_t)) <= kControlBytes);
 
 struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& io_in, IngestSink& sink_in, Metrics& metrics, GaugeTable& gauges,
-       const StatsdLimits& limits, const ClockFn& now_in, LimitedLog& log)
+       const StatsdLimits& limits, const ClockFn& now_in, LimitedLog& log, const Guard* guard_in)
       : io(io_in),
+        guard(guard_in),
         sink(sink_in),
         now(now_in),
         bytes(metrics.source(Source::kStatsdUdp).bytes),
@@ -61,6 +62,11 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   absl::Status Open(const std::string& host, std::uint16_t port, std::size_t wanted_bytes) {
     const absl::StatusOr<asio::ip::address> address = ResolveHost(io, host, port);
     if (!address.ok()) return address.status();
+    // Who sends a datagram cannot be known: all of them are anonymous, and on this machine only if
+    // others cannot reach the socket.
+    caller = Caller(guard, SourceName(Source::kStatsdUdp),
+                    {.token = {}, .certificate_names = {}, .loopback = address->is_loopback()});
+    batcher.ActFor(&caller);
     const udp::endpoint endpoint(*address, port);
     error_code error;
     socket.open(endpoint.protocol(), error);
@@ -188,6 +194,7 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   }
 
   asio::io_context& io;
+  const Guard* const guard;
   IngestSink& sink;
   const ClockFn& now;
   prometheus::Counter& bytes;
@@ -198,6 +205,7 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   std::size_t given_bytes = 0;
 
   // Of the strand.
+  Caller caller{nullptr, "statsd_udp", {}};
   StatsdBatcher batcher;
   asio::strand<asio::io_context::executor_type> strand;
   udp::socket socket;
@@ -212,8 +220,8 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
 
 UdpReceiver::UdpReceiver(asio::io_context& io, IngestSink& sink, Metrics& metrics,
                          GaugeTable& gauges, const StatsdLimits& limits, const ClockFn& now,
-                         LimitedLog& log)
-    : impl_(std::make_shared<Impl>(io, sink, metrics, gauges, limits, now, log)) {}
+                         LimitedLog& log, const Guard* guard)
+    : impl_(std::make_shared<Impl>(io, sink, metrics, gauges, limits, now, log, guard)) {}
 
 UdpReceiver::~UdpReceiver() { Stop(); }
 

@@ -25,7 +25,8 @@ namespace tidemark::server {
 class UdpReceiver {
  public:
   UdpReceiver(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, GaugeTable& gauges,
-              const StatsdLimits& limits, const ClockFn& now, LimitedLog& log);
+              const StatsdLimits& limits, const ClockFn& now, LimitedLog& log,
+              const Guard* guard = nullptr);
   /// Stop.
   ~UdpReceiver();
 

@@ -156,8 +156,14 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Atte
     return absl::InvalidArgumentError("the first batch of a call must name its stream");
   }
   const bool same = batch.stream().empty() || batch.stream() == name_;
+  const std::string& name = batch.stream().empty() ? name_ : batch.stream();
+  if (!same || !stream_ || caller_.Changed()) {
+    if (absl::Status status = caller_.MayOver(Role::kIngest, name); !status.ok()) {
+      stream_.reset();  // asked again by the next batch
+      return status;
+    }
+  }
   if (!same || !stream_ || reopen) {
-    const std::string& name = batch.stream().empty() ? name_ : batch.stream();
     absl::StatusOr<StreamHandle> stream = sink_.Open(name, type);
     if (!stream.ok()) {
       what = Attempt::kOpen;

@@ -3,7 +3,9 @@
 #define TIDEMARK_SERVER_RPC_BATCH_READER_H_
 
 #include <string>
+#include <utility>
 
+#include "server/access/guard.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/refusal.h"
@@ -14,12 +16,17 @@ namespace tidemark::server {
 /// Thread: one at a time.
 class BatchReader {
  public:
-  BatchReader(IngestSink& sink, Metrics& metrics, std::uint64_t batch_bytes_max)
-      : sink_(sink), metrics_(metrics), batch_bytes_max_(batch_bytes_max) {}
+  BatchReader(IngestSink& sink, Metrics& metrics, std::uint64_t batch_bytes_max,
+              Caller caller = Caller(nullptr, "grpc", {}))
+      : sink_(sink),
+        metrics_(metrics),
+        batch_bytes_max_(batch_bytes_max),
+        caller_(std::move(caller)) {}
 
-  /// Appends a batch. A stream that was deleted since the batch before is created anew, once.
-  /// Errors: RESOURCE_EXHAUSTED if its values take more than batch_bytes_max, counted as framed TCP
-  /// packs them: an item of a string batch takes 4 bytes and its text.
+  /// Appends a batch, if the rules allow its stream to the caller. A stream that was deleted since
+  /// the batch before is created anew, once. Errors: RESOURCE_EXHAUSTED if its values take more
+  /// than batch_bytes_max, counted as framed TCP packs them: an item of a string batch takes 4
+  /// bytes and its text.
   AppendResult Append(const v1::Batch& batch, RecordedTime time);
 
  private:
@@ -29,6 +36,7 @@ class BatchReader {
   IngestSink& sink_;
   Metrics& metrics_;
   const std::uint64_t batch_bytes_max_;
+  Caller caller_;
   std::string name_;
   StreamHandle stream_;
 };

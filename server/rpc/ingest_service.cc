@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/rpc/access_rules.h"
 #include "server/rpc/batch_reader.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
@@ -36,6 +37,7 @@ struct Environment {
   const IngestLimits& limits;
   const IngestServiceImpl::Clock& clock;
   IngestCalls& calls;
+  Caller caller;
 };
 
 // The reading side of both calls: one message at a time, none while the sink is saturated.
@@ -99,7 +101,8 @@ class ReadingReactor : public Reactor, public IngestCall {
  protected:
   explicit ReadingReactor(const Environment& environment)
       : environment_(environment),
-        reader_(environment.sink, environment.metrics, environment.limits.batch_bytes_max) {}
+        reader_(environment.sink, environment.metrics, environment.limits.batch_bytes_max,
+                environment.caller) {}
 
   // Parses bytes_ and takes the batch in. A status that is not OK ends the call.
   virtual absl::Status TakeIn(const grpc::ByteBuffer& bytes) = 0;
@@ -407,14 +410,24 @@ class PushAcknowledgedReactor final
 }  // namespace
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* IngestServiceImpl::Push(
-    grpc::CallbackServerContext* /*context*/, grpc::ByteBuffer* response) {
-  return PushReactor::Begin<PushReactor>({sink_, metrics_, limits_, clock_, calls_}, response);
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+  Caller caller = CallerOf(guard_, *context);
+  if (const absl::Status status = MayCall(caller, *v1::PushRequest::descriptor()); !status.ok()) {
+    return new Refused<grpc::ServerReadReactor<grpc::ByteBuffer>>(status);
+  }
+  return PushReactor::Begin<PushReactor>(
+      {sink_, metrics_, limits_, clock_, calls_, std::move(caller)}, response);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* IngestServiceImpl::PushAcknowledged(
-    grpc::CallbackServerContext* /*context*/) {
+    grpc::CallbackServerContext* context) {
+  Caller caller = CallerOf(guard_, *context);
+  if (const absl::Status status = MayCall(caller, *v1::PushAcknowledgedRequest::descriptor());
+      !status.ok()) {
+    return new Refused<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(status);
+  }
   return PushAcknowledgedReactor::Begin<PushAcknowledgedReactor>(
-      {sink_, metrics_, limits_, clock_, calls_});
+      {sink_, metrics_, limits_, clock_, calls_, std::move(caller)});
 }
 
 }  // namespace tidemark::server

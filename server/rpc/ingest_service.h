@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "server/access/guard.h"
 #include "server/rpc/ingest_calls.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/ingest_sink.h"
@@ -33,11 +34,14 @@ class IngestServiceImpl final
           v1::IngestService::WithRawCallbackMethod_PushAcknowledged<v1::IngestService::Service>> {
  public:
   using Clock = std::function<RecordedTime()>;
-  IngestServiceImpl(IngestSink& sink, Metrics& metrics, const IngestLimits& limits, Clock clock)
+  /// `guard` may be null: no rules.
+  IngestServiceImpl(IngestSink& sink, Metrics& metrics, const IngestLimits& limits, Clock clock,
+                    const Guard* guard = nullptr)
       : sink_(sink),
         metrics_(metrics),
         limits_(limits),
         clock_(std::move(clock)),
+        guard_(guard),
         calls_(limits.calls_max, metrics) {}
 
   grpc::ServerReadReactor<grpc::ByteBuffer>* Push(grpc::CallbackServerContext* context,
@@ -59,6 +63,7 @@ class IngestServiceImpl final
   Metrics& metrics_;
   const IngestLimits limits_;
   const Clock clock_;
+  const Guard* const guard_;
   IngestCalls calls_;
 };
 

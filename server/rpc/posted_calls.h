@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "server/access/guard.h"
 #include "server/query/query_engine.h"
 #include "server/rpc/executor.h"
 #include "server/telemetry/metrics.h"
@@ -25,7 +26,12 @@ class PostedCalls {
   /// Writes the response, or says why there is none.
   using Reply = std::function<absl::Status(QueryEngine::Deadline deadline)>;
 
-  PostedCalls(Executor& executor, Metrics& metrics) : executor_(executor), metrics_(metrics) {}
+  /// `guard` may be null: no rules.
+  PostedCalls(Executor& executor, Metrics& metrics, const Guard* guard = nullptr)
+      : executor_(executor), metrics_(metrics), guard_(guard) {}
+
+  /// What holds the calls to the rules; null: nothing.
+  const Guard* guard() const { return guard_; }
 
   /// Ends the call with `parsed` if that is an error, and else with what `reply` gives. `brief`:
   /// tries at once first, on this thread, with QueryEngine::kAtOnce: under full ingest waking
@@ -40,6 +46,7 @@ class PostedCalls {
  private:
   Executor& executor_;
   Metrics& metrics_;
+  const Guard* const guard_;
   std::atomic<std::uint64_t> running_{0};
 };
 

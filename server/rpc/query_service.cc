@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/rpc/access_rules.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_calls.h"
@@ -38,7 +39,8 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Run(grpc::CallbackServerContext* con
                                                 const grpc::ByteBuffer& request_bytes,
                                                 grpc::ByteBuffer& response_bytes) {
   const auto request = std::make_shared<Request>();
-  const absl::Status parsed = ParseRequest(request_bytes, *request);
+  Caller caller = CallerOf(calls_.guard(), *context);
+  const absl::Status parsed = ParseAllowed(caller, request_bytes, *request);
   return calls_.Run(context, method, parsed, parsed.ok() && Brief(*request),
                     [this, request, &response_bytes](QueryEngine::Deadline deadline) {
                       return Reply<Response>(*request, deadline, response_bytes);
@@ -108,7 +110,7 @@ void QueryServiceImpl::EndSubscriptions() {
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* QueryServiceImpl::Watch(
-    grpc::CallbackServerContext* /*context*/, const grpc::ByteBuffer* request_bytes) {
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request_bytes) {
   WatchReactor::Environment environment{engine_, executor_,      metrics_,
                                         clock_,  subscriptions_, open_subscriptions_};
   if (subscriptions_.fetch_add(1) >= subscriptions_max_) {
@@ -117,10 +119,11 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* QueryServiceImpl::Watch(
                          "the limit of ", subscriptions_max_, " subscriptions is reached"))));
   }
   v1::WatchRequest request;
-  if (const absl::Status status = ParseRequest(*request_bytes, request); !status.ok()) {
+  Caller caller = CallerOf(calls_.guard(), *context);
+  if (const absl::Status status = ParseAllowed(caller, *request_bytes, request); !status.ok()) {
     return WatchReactor::Refuse(environment, status);
   }
-  return WatchReactor::Begin(environment, request);
+  return WatchReactor::Begin(environment, request, std::move(caller));
 }
 
 }  // namespace tidemark::server

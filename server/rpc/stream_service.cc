@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/query/query_engine.h"
+#include "server/rpc/access_rules.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/window/concat.h"
@@ -19,16 +20,18 @@ constexpr std::size_t kPageBytesMax = QueryEngine::kAnswerBytesMax / 4;
 // What a call changed, if anything: a change is answered when the log, if there is one, is durable.
 enum class Changes { kNothing, kStreams };
 
-// Parses, calls, serializes and ends a call. `call(request, response)` gives a status.
+// Parses, calls, serializes and ends a call, if the rules allow it. `call(caller, request,
+// response)` gives a status.
 template <class Request, class Response, Changes kChanges = Changes::kNothing>
 grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Pipeline& pipeline,
-                              Metrics& metrics, std::string_view method,
+                              Metrics& metrics, const Guard* guard, std::string_view method,
                               const grpc::ByteBuffer& request_bytes,
                               grpc::ByteBuffer& response_bytes, const auto& call) {
   Request request;
   Response response;
-  absl::Status status = ParseRequest(request_bytes, request);
-  if (status.ok()) status = call(request, response);
+  Caller caller = CallerOf(guard, *context);
+  absl::Status status = ParseAllowed(caller, request_bytes, request);
+  if (status.ok()) status = call(caller, request, response);
   if (status.ok()) {
     status = SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
   }
@@ -67,14 +70,34 @@ void AddRoutes(const std::optional<sort::RouteStats>& routes, v1::SorterInfo& so
   }
 }
 
+// The first `count` streams behind `after` that the caller sees. A name that is not seen is not in
+// the answer by way of a page's token either.
+std::vector<StreamHandle> ListSeen(Pipeline& pipeline, Caller& caller, const std::string& after,
+                                   const std::string& prefix, std::size_t count) {
+  std::vector<StreamHandle> seen = pipeline.streams().List(after, prefix, count);
+  if (!caller.guarded()) return seen;
+  std::vector<StreamHandle> more = std::move(seen);
+  seen.clear();
+  while (!more.empty()) {
+    for (StreamHandle& stream : more) {
+      if (caller.Sees(stream->name())) seen.push_back(stream);
+      if (seen.size() == count) return seen;
+    }
+    const std::string last = more.back()->name();
+    more = pipeline.streams().List(last, prefix, count);
+  }
+  return seen;
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
   return Run<v1::CreateStreamRequest, v1::CreateStreamResponse, Changes::kStreams>(
-      context, pipeline_, metrics_, "create_stream", *request_bytes, *response_bytes,
-      [this](const v1::CreateStreamRequest& request, v1::CreateStreamResponse& response) {
+      context, pipeline_, metrics_, guard_, "create_stream", *request_bytes, *response_bytes,
+      [this](Caller& /*caller*/, const v1::CreateStreamRequest& request,
+             v1::CreateStreamResponse& response) {
         const absl::StatusOr<StreamSettings> settings =
             FromProto(request.config(), pipeline_.streams().defaults());
         if (!settings.ok()) return settings.status();
@@ -89,13 +112,14 @@ grpc::ServerUnaryReactor* StreamServiceImpl::ListStreams(grpc::CallbackServerCon
                                                          const grpc::ByteBuffer* request_bytes,
                                                          grpc::ByteBuffer* response_bytes) {
   return Run<v1::ListStreamsRequest, v1::ListStreamsResponse>(
-      context, pipeline_, metrics_, "list_streams", *request_bytes, *response_bytes,
-      [this](const v1::ListStreamsRequest& request, v1::ListStreamsResponse& response) {
+      context, pipeline_, metrics_, guard_, "list_streams", *request_bytes, *response_bytes,
+      [this](Caller& caller, const v1::ListStreamsRequest& request,
+             v1::ListStreamsResponse& response) {
         const std::uint32_t asked = request.page_size();
         const std::size_t page = asked == 0 ? kPageMax : std::min(asked, kPageMax);
         // One more than the page tells whether there is a next one.
         std::vector<StreamHandle> streams =
-            pipeline_.streams().List(request.page_token(), request.prefix(), page + 1);
+            ListSeen(pipeline_, caller, request.page_token(), request.prefix(), page + 1);
         if (streams.size() > page) {
           streams.pop_back();
           response.set_next_page_token(streams.back()->name());
@@ -118,8 +142,9 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request_bytes,
                                                             grpc::ByteBuffer* response_bytes) {
   return Run<v1::DescribeStreamRequest, v1::DescribeStreamResponse>(
-      context, pipeline_, metrics_, "describe_stream", *request_bytes, *response_bytes,
-      [this](const v1::DescribeStreamRequest& request, v1::DescribeStreamResponse& response) {
+      context, pipeline_, metrics_, guard_, "describe_stream", *request_bytes, *response_bytes,
+      [this](Caller& /*caller*/, const v1::DescribeStreamRequest& request,
+             v1::DescribeStreamResponse& response) {
         const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(request.name());
         if (stream.ok()) ToProto(**stream, *response.mutable_stream());
         return stream.status();
@@ -130,15 +155,22 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DeleteStream(grpc::CallbackServerCo
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
   return Run<v1::DeleteStreamRequest, v1::DeleteStreamResponse, Changes::kStreams>(
-      context, pipeline_, metrics_, "delete_stream", *request_bytes, *response_bytes,
-      [this](const v1::DeleteStreamRequest& request, v1::DeleteStreamResponse& /*response*/) {
+      context, pipeline_, metrics_, guard_, "delete_stream", *request_bytes, *response_bytes,
+      [this](Caller& /*caller*/, const v1::DeleteStreamRequest& request,
+             v1::DeleteStreamResponse& /*response*/) {
         return pipeline_.streams().Delete(request.name());
       });
 }
 
 grpc::ServerUnaryReactor* InfoServiceImpl::GetInfo(grpc::CallbackServerContext* context,
-                                                   const v1::GetInfoRequest* /*request*/,
+                                                   const v1::GetInfoRequest* request,
                                                    v1::GetInfoResponse* response) {
+  Caller caller = CallerOf(guard_, *context);
+  if (const absl::Status status = MayCall(caller, *request->GetDescriptor()); !status.ok()) {
+    grpc::ServerUnaryReactor* refused = context->DefaultReactor();
+    refused->Finish(ToGrpc(status));
+    return refused;
+  }
   const sort::SorterReport& report = pipeline_.sorter_report();
   v1::SorterInfo* sorter = response->mutable_sorter();
   sorter->set_requested(report.requested);

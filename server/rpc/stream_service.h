@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/access/guard.h"
 #include "server/pipeline/pipeline.h"
 #include "tidemark/v1/info.grpc.pb.h"
 #include "tidemark/v1/streams.grpc.pb.h"
@@ -18,8 +19,9 @@ class StreamServiceImpl final : public v1::StreamService::WithRawCallbackMethod_
                                             v1::StreamService::WithRawCallbackMethod_DeleteStream<
                                                 v1::StreamService::Service>>>> {
  public:
-  StreamServiceImpl(Pipeline& pipeline, Metrics& metrics)
-      : pipeline_(pipeline), metrics_(metrics) {}
+  /// `guard` may be null: no rules.
+  StreamServiceImpl(Pipeline& pipeline, Metrics& metrics, const Guard* guard = nullptr)
+      : pipeline_(pipeline), metrics_(metrics), guard_(guard) {}
 
   grpc::ServerUnaryReactor* CreateStream(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
@@ -37,13 +39,15 @@ class StreamServiceImpl final : public v1::StreamService::WithRawCallbackMethod_
  private:
   Pipeline& pipeline_;
   Metrics& metrics_;
+  const Guard* const guard_;
 };
 
 class InfoServiceImpl final : public v1::InfoService::CallbackService {
  public:
   /// `fill` writes everything but the sorter: version, endpoints, limits, uptime.
-  InfoServiceImpl(Pipeline& pipeline, std::function<void(v1::GetInfoResponse&)> fill)
-      : pipeline_(pipeline), fill_(std::move(fill)) {}
+  InfoServiceImpl(Pipeline& pipeline, std::function<void(v1::GetInfoResponse&)> fill,
+                  const Guard* guard = nullptr)
+      : pipeline_(pipeline), fill_(std::move(fill)), guard_(guard) {}
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
                                     const v1::GetInfoRequest* request,
@@ -52,6 +56,7 @@ class InfoServiceImpl final : public v1::InfoService::CallbackService {
  private:
   Pipeline& pipeline_;
   const std::function<void(v1::GetInfoResponse&)> fill_;
+  const Guard* const guard_;
 };
 
 }  // namespace tidemark::server

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "server/rpc/access_rules.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/summary_file.h"
@@ -58,8 +59,9 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerC
                                                            const grpc::ByteBuffer* request_bytes,
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ExportStreamRequest>();
+  Caller caller = CallerOf(calls_.guard(), *context);
   return calls_.Run(
-      context, "export_stream", ParseRequest(*request_bytes, *request), false,
+      context, "export_stream", ParseAllowed(caller, *request_bytes, *request), false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         const absl::StatusOr<StreamState> state = engine_.State(request->stream(), deadline);
         if (!state.ok()) return state.status();
@@ -83,11 +85,16 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
                                                            const grpc::ByteBuffer* request_bytes,
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ImportStreamRequest>();
-  const std::shared_ptr<void> held = Hold(request_bytes->Length());
-  absl::Status parsed =
-      held ? ParseMessage(*request_bytes, *request)
-           : RetryLater(absl::ResourceExhaustedError(Concat("imports that wait hold more than ",
-                                                            kImportsHeldMax, " bytes; try again")));
+  Caller caller = CallerOf(calls_.guard(), *context);
+  absl::Status parsed = MayCall(caller, *request->GetDescriptor());
+  const std::shared_ptr<void> held = parsed.ok() ? Hold(request_bytes->Length()) : nullptr;
+  if (parsed.ok()) {
+    parsed = held
+                 ? ParseMessage(*request_bytes, *request)
+                 : RetryLater(absl::ResourceExhaustedError(Concat(
+                       "imports that wait hold more than ", kImportsHeldMax, " bytes; try again")));
+  }
+  if (parsed.ok()) parsed = MayAsk(caller, *request);
   return calls_.Run(
       context, "import_stream", parsed, false,
       [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
@@ -107,8 +114,9 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
                                                            const grpc::ByteBuffer* request_bytes,
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::MergeStreamsRequest>();
+  Caller caller = CallerOf(calls_.guard(), *context);
   return calls_.Run(
-      context, "merge_streams", ParseRequest(*request_bytes, *request), false,
+      context, "merge_streams", ParseAllowed(caller, *request_bytes, *request), false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state =
             MergeAll(request->from_size(), "streams", deadline,

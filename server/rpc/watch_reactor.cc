@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/rpc/access_rules.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_calls.h"
@@ -36,13 +37,15 @@ void OpenSubscriptions::EndAll(const absl::Status& status) {
   for (const auto& one : open) one->Stop(status);
 }
 
-WatchReactor::WatchReactor(const Environment& environment, v1::WatchRequest request)
-    : environment_(environment), request_(std::move(request)) {
+WatchReactor::WatchReactor(const Environment& environment, Caller caller, v1::WatchRequest request)
+    : environment_(environment), request_(std::move(request)), caller_(std::move(caller)) {
   environment_.metrics.subscribers().Increment();
 }
 
-WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::WatchRequest& request) {
-  const std::shared_ptr<WatchReactor> reactor(new WatchReactor(environment, request));
+WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::WatchRequest& request,
+                                  Caller caller) {
+  const std::shared_ptr<WatchReactor> reactor(
+      new WatchReactor(environment, std::move(caller), request));
   reactor->self_ = reactor;
   reactor->next_look_ = std::chrono::system_clock::now();
   absl::Status status = reactor->ReadRequest();
@@ -58,7 +61,8 @@ WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::Watc
 }
 
 WatchReactor* WatchReactor::Refuse(const Environment& environment, const absl::Status& status) {
-  const std::shared_ptr<WatchReactor> reactor(new WatchReactor(environment, {}));
+  const std::shared_ptr<WatchReactor> reactor(
+      new WatchReactor(environment, Caller(nullptr, "grpc", {}), {}));
   reactor->self_ = reactor;
   const std::lock_guard lock(reactor->mutex_);
   reactor->End(status);
@@ -119,6 +123,12 @@ void WatchReactor::SetAlarm() {
   });
 }
 
+absl::Status WatchReactor::MayGoOn() {
+  if (!caller_.Changed()) return absl::OkStatus();
+  const absl::Status status = MayCall(caller_, *request_.GetDescriptor());
+  return status.ok() ? MayAsk(caller_, request_) : status;
+}
+
 absl::Status WatchReactor::ComputeAnswer(v1::WatchResponse& response) const {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::max<std::chrono::microseconds>(interval_, std::chrono::seconds(1));
@@ -171,7 +181,8 @@ void WatchReactor::Compute() {
     if (ended_) return;
   }
   v1::WatchResponse response;
-  const absl::Status status = ComputeAnswer(response);
+  absl::Status status = MayGoOn();
+  if (status.ok()) status = ComputeAnswer(response);
   const auto spent = std::chrono::steady_clock::now() - look_begun_;
   environment_.metrics.QuerySeconds("watch").Observe(std::chrono::duration<double>(spent).count());
   if (status.ok()) {

@@ -23,6 +23,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "server/access/guard.h"
 #include "server/query/query_engine.h"
 #include "server/rpc/executor.h"
 #include "server/telemetry/metrics.h"
@@ -71,7 +72,9 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   /// less than a one-shot query may have, and still room for 10,000 quantiles of 45 bytes.
   static constexpr std::size_t kAnswerBytesMax = std::size_t{512} << 10;
 
-  static WatchReactor* Begin(const Environment& environment, const v1::WatchRequest& request);
+  /// `caller` is asked again before an answer if the rules have changed by then.
+  static WatchReactor* Begin(const Environment& environment, const v1::WatchRequest& request,
+                             Caller caller = Caller(nullptr, "grpc", {}));
   /// A call that ends at once with `status`.
   static WatchReactor* Refuse(const Environment& environment, const absl::Status& status);
 
@@ -83,13 +86,14 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnDone() override;
 
  private:
-  WatchReactor(const Environment& environment, v1::WatchRequest request);
+  WatchReactor(const Environment& environment, Caller caller, v1::WatchRequest request);
 
   absl::Status ReadRequest();
   /// Posts the next look at the stream, or sets the alarm for it.
   void Look();
   void SetAlarm();
   void Compute();
+  absl::Status MayGoOn();
   absl::Status ComputeAnswer(v1::WatchResponse& response) const;
   void CountError(absl::StatusCode code);
   bool MovedSinceLast(const v1::WatchResponse& response) const;
@@ -105,6 +109,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::shared_ptr<WatchReactor> self_;  // until OnDone
 
   // Touched only by the one look that is under way.
+  Caller caller_;
   std::chrono::system_clock::time_point next_look_;
   std::chrono::steady_clock::time_point look_begun_;
   v1::WatchResponse last_pushed_;

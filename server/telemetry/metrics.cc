@@ -129,6 +129,12 @@ struct Metrics::Families {
       HistogramFamily(registry, "tidemark_query_seconds", "Time to answer a query.");
   Family<Counter>& query_errors = CounterFamily(registry, "tidemark_query_errors_total",
                                                 "Queries answered with an error, by code.");
+  Family<Counter>& access_refused =
+      CounterFamily(registry, "tidemark_access_refused_total",
+                    "Calls and connections that the rules refused, by protocol and reason.");
+  Family<Counter>& tls_failed =
+      CounterFamily(registry, "tidemark_tls_handshakes_failed_total",
+                    "TLS handshakes that failed or took too long, by protocol.");
   Family<Counter>& http_requests =
       CounterFamily(registry, "tidemark_http_requests_total", "HTTP requests, by path and code.");
   Family<Gauge>& sorter_info = GaugeFamily(registry, "tidemark_sorter_info",
@@ -199,6 +205,8 @@ struct Metrics::Families {
   LabelCache<Histogram> query_seconds_by_method;
   LabelCache<Counter> query_errors_by_label;
   LabelCache<Counter> http_requests_by_label;
+  LabelCache<Counter> access_refused_by_label;
+  LabelCache<Counter> tls_failed_by_protocol;
   std::mutex sorter_info_mutex;
   Gauge* sorter_info_now = nullptr;
 
@@ -307,6 +315,22 @@ Counter& Metrics::QueryErrors(std::string_view method, std::string_view code) {
   return families_->query_errors_by_label.Get(key, [&]() -> Counter& {
     return families_->query_errors.Add(
         {{"method", std::string(method)}, {"code", std::string(code)}});
+  });
+}
+
+Counter& Metrics::AccessRefused(std::string_view protocol, std::string_view reason) {
+  std::string key(protocol);
+  key += ' ';
+  key += reason;
+  return families_->access_refused_by_label.Get(key, [&]() -> Counter& {
+    return families_->access_refused.Add(
+        {{"protocol", std::string(protocol)}, {"reason", std::string(reason)}});
+  });
+}
+
+Counter& Metrics::TlsFailed(std::string_view protocol) {
+  return families_->tls_failed_by_protocol.Get(protocol, [&]() -> Counter& {
+    return families_->tls_failed.Add({{"protocol", std::string(protocol)}});
   });
 }
 

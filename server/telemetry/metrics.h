@@ -53,7 +53,7 @@ class Metrics {
   /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
   /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, memory_limit, bad_value,
-  /// item_too_large, gauge_limit, log_unavailable, shutting_down.
+  /// item_too_large, gauge_limit, log_unavailable, access, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
@@ -91,6 +91,12 @@ class Metrics {
   /// tidemark_query_errors_total{method,code}; code as gRPC names it. method="watch": see
   /// server/rpc/watch_reactor.h.
   prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
+  /// tidemark_access_refused_total{protocol,reason}: calls and connections that the rules refused;
+  /// protocol: grpc, tcp, http, statsd_tcp, statsd_udp; reason: server/access/policy.h, DenialName.
+  prometheus::Counter& AccessRefused(std::string_view protocol, std::string_view reason);
+  /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp; of gRPC they are not
+  /// told.
+  prometheus::Counter& TlsFailed(std::string_view protocol);
   /// tidemark_http_requests_total{path,code}; path only if known, else "other".
   prometheus::Counter& HttpRequests(std::string_view path, int code);
   /// tidemark_sorter_info{requested,active,reason,renderer} = 1; `reason` is one of

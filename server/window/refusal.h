@@ -68,6 +68,9 @@ inline std::string_view ReasonOf(const absl::Status& status, Attempt what) {
       return "type_mismatch";
     case absl::StatusCode::kResourceExhausted:
       return "stream_limit";
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return "access";
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kCancelled:
       return "shutting_down";

@@ -164,7 +164,8 @@ TEST(Startup, OneDaemonDoesNotTakeThePortsOfAnother) {
 
 TEST(Startup, AddressThatIsNotOfThisMachine) {
   // TEST-NET-1 belongs to nobody.
-  const Completed run = Start({"--tcp", "192.0.2.1:7071", "--log-level", "error"});
+  const Completed run =
+      Start({"--tcp", "192.0.2.1:7071", "--allow-insecure", "--log-level", "error"});
   EXPECT_EQ(run.status, 1);
   EXPECT_NE(run.err.find("192.0.2.1:7071"), std::string::npos) << run.err;
 }

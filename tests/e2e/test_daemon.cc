@@ -40,11 +40,13 @@ std::pair<std::string, std::set<std::string>> ParseSample(std::string_view text)
 
 }  // namespace
 
-HttpReply Http(std::uint16_t port, const std::string& path, const std::string& method) {
+HttpReply Http(std::uint16_t port, const std::string& path, const std::string& method,
+               const std::string& token) {
   RawSocket socket(port);
   if (!socket.connected()) return {};
-  socket.Send(method + " " + path +
-              " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  socket.Send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+              (token.empty() ? "" : "Authorization: Bearer " + token + "\r\n") +
+              "Content-Length: 0\r\n\r\n");
   const std::string reply = socket.ReceiveAll();
   const std::size_t body = reply.find("\r\n\r\n");
   if (reply.size() < 12 || body == std::string::npos) return {};
@@ -130,8 +132,12 @@ std::unique_ptr<client::TcpProducer> TestDaemon::Producer(
 }
 
 double TestDaemon::Metric(std::string_view sample) const {
+  return MetricIn(Get("/metrics").body, sample);
+}
+
+double MetricIn(const std::string& exposition, std::string_view sample) {
   const auto [name, labels] = ParseSample(sample);
-  std::istringstream lines(Get("/metrics").body);
+  std::istringstream lines(exposition);
   double sum = 0;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(name)) continue;

@@ -21,13 +21,17 @@ struct HttpReply {
   std::string body;
 };
 /// One HTTP/1.1 request to 127.0.0.1; gives up after ten seconds.
-HttpReply Http(std::uint16_t port, const std::string& path, const std::string& method = "GET");
+HttpReply Http(std::uint16_t port, const std::string& path, const std::string& method = "GET",
+               const std::string& token = "");
 
 /// A port that was free a moment ago.
 std::uint16_t FreePort();
 
 /// `more`, and unless given there: port 0 everywhere, and the shortest measuring of sorters.
 std::vector<std::string> DaemonFlags(const std::vector<std::string>& more = {});
+
+/// The value of a sample in an exposition, as TestDaemon::Metric.
+double MetricIn(const std::string& exposition, std::string_view sample);
 
 /// How a call of the client's library ends.
 client::Code CodeOf(const auto& call) {

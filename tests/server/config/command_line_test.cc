@@ -100,6 +100,8 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
       value = "0.125";
     } else if (std::holds_alternative<std::optional<HostPort>*>(field)) {
       value = "other:1";
+    } else if (setting.key == "listeners") {
+      value = "grpc";
     } else {
       value = setting.choices.empty()
                   ? folder_.string()
@@ -110,6 +112,15 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
     if (on != nullptr) args = {value == "true" ? flag : flag + "=false"};
     std::vector<std::string> needed;  // by the setting, in any case
     if (setting.key == "durability") needed = {"--data-dir", folder_.string()};
+    if (value == "other:1") needed = {"--allow-insecure"};
+    if (setting.key == "cert_file") needed = {"--tls-key-file", "k"};
+    if (setting.key == "key_file") needed = {"--tls-cert-file", "c"};
+    if (setting.key == "client_ca_file" || setting.key == "require_client_cert") {
+      needed = {"--tls-cert-file", "c", "--tls-key-file", "k"};
+    }
+    if (setting.key == "require_client_cert") {
+      needed.insert(needed.end(), {"--tls-client-ca-file", "a"});
+    }
     args.insert(args.end(), needed.begin(), needed.end());
     const auto by_flag = Parse(args);
     const auto by_variable = Parse(needed, {{setting.EnvName(), value}});
@@ -118,6 +129,39 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
     EXPECT_NE(by_flag->config, Config()) << flag << " has no effect";
     EXPECT_EQ(by_flag->config, by_variable->config) << flag;
   }
+}
+
+TEST_F(CommandLine, ListenersBeyondThisMachineNeedTlsAndRules) {
+  EXPECT_EQ(
+      Fault({"--tcp", "0.0.0.0:1", "--http", "[::]:2"}),
+      "listen.tcp (0.0.0.0:1) has neither TLS nor rules and other machines reach it; expected "
+      "both ([tls], [access]), an address such as 127.0.0.1, or listen.allow_insecure = true\n"
+      "listen.http ([::]:2) has neither TLS nor rules and other machines reach it; expected "
+      "both ([tls], [access]), an address such as 127.0.0.1, or listen.allow_insecure = true");
+  const std::vector<std::string> tls = {"--tls-cert-file", "c", "--tls-key-file", "k"};
+  std::vector<std::string> args = {"--grpc", "10.0.0.1:1"};
+  args.insert(args.end(), tls.begin(), tls.end());
+  EXPECT_THAT(Fault(args), HasSubstr("listen.grpc (10.0.0.1:1) has no rules"));
+  args.insert(args.end(), {"--rules-file", "r"});
+  EXPECT_TRUE(Parse(args).ok());
+  args.insert(args.end(), {"--tls-listeners", "tcp"});
+  EXPECT_THAT(Fault(args), HasSubstr("listen.grpc (10.0.0.1:1) has no TLS"));
+  EXPECT_TRUE(Parse({"--grpc", "0.0.0.0:1", "--allow-insecure"}).ok());
+  for (const char* here : {"127.0.0.1:1", "127.8.9.10:1", "[::1]:1", "localhost:1"}) {
+    EXPECT_TRUE(Parse({"--grpc", here}).ok()) << here;
+  }
+  for (const char* there : {"127.example.com:1", "128.0.0.1:1", "[::]:1", "0.0.0.0:1"}) {
+    EXPECT_FALSE(Parse({"--grpc", there}).ok()) << there;
+  }
+}
+
+TEST_F(CommandLine, TlsSettingsGoTogether) {
+  EXPECT_EQ(Fault({"--tls-cert-file", "c"}),
+            "tls.cert_file is set and tls.key_file is not; expected both or neither");
+  EXPECT_THAT(Fault({"--tls-client-ca-file", "a"}), HasSubstr("tls.cert_file is not"));
+  EXPECT_THAT(Fault({"--tls-require-client-cert"}), HasSubstr("expected tls.client_ca_file"));
+  EXPECT_EQ(Fault({"--tls-listeners", "grpc udp"}),
+            "tls.listeners: expected some of grpc tcp http statsd, not \"udp\"");
 }
 
 TEST_F(CommandLine, FlagTakesItsValueAfterAnEqualsSignToo) {

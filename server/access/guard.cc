@@ -1,0 +1,84 @@
+#include "server/access/guard.h"
+
+#include <limits>
+
+namespace tidemark::server {
+
+void Guard::Set(std::shared_ptr<const Policy> policy) {
+  const std::lock_guard lock(mutex_);
+  policy_ = std::move(policy);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<const Policy> Guard::policy() const {
+  const std::lock_guard lock(mutex_);
+  return policy_;
+}
+
+void Guard::Count(std::string_view protocol, Denial denial) const {
+  metrics_.AccessRefused(protocol, DenialName(denial)).Increment();
+}
+
+Caller::Caller(const Guard* guard, std::string_view protocol, Credentials credentials)
+    : guard_(guard), protocol_(protocol), credentials_(std::move(credentials)) {
+  Refresh();
+}
+
+// The generation first: rules that are set in between are then found by the next Changed.
+void Caller::Refresh() {
+  ++version_;
+  if (guard_ == nullptr) return;
+  generation_ = guard_->generation();
+  policy_ = guard_->policy();
+  if (!policy_) return;
+  const std::int64_t now = guard_->Now();
+  identity_ = policy_->Identify(credentials_, now);
+  expired_ = false;
+}
+
+bool Caller::Changed() {
+  if (guard_ == nullptr) return false;
+  const bool replaced = guard_->generation() != generation_;
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  const bool expired = policy_ && !expired_ && identity_.expires_us() != kNever &&
+                       identity_.expires_us() <= guard_->Now();
+  if (!replaced && !expired) return false;
+  Refresh();
+  expired_ = expired;
+  return true;
+}
+
+void Caller::Show(const TokenHash& token) {
+  credentials_.token = token;
+  Refresh();
+}
+
+absl::Status Caller::Judge(const Decision& decision) const {
+  if (decision.allowed()) return absl::OkStatus();
+  guard_->Count(protocol_, decision.denial);
+  return decision.denial == Denial::kRole ? absl::PermissionDeniedError(decision.why)
+                                          : absl::UnauthenticatedError(decision.why);
+}
+
+absl::Status Caller::MayOver(Role role, std::string_view stream) {
+  Changed();
+  return policy_ ? Judge(policy_->MayOver(identity_, role, stream)) : absl::OkStatus();
+}
+absl::Status Caller::MayOverAny(Role role) {
+  Changed();
+  return policy_ ? Judge(policy_->MayOverAny(identity_, role)) : absl::OkStatus();
+}
+absl::Status Caller::MayOverAll(Role role) {
+  Changed();
+  return policy_ ? Judge(policy_->MayOverAll(identity_, role)) : absl::OkStatus();
+}
+absl::Status Caller::MayAnything() {
+  Changed();
+  return policy_ ? Judge(policy_->MayAnything(identity_)) : absl::OkStatus();
+}
+bool Caller::Sees(std::string_view stream) {
+  Changed();
+  return !policy_ || policy_->Sees(identity_, stream);
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,96 @@
+// The rules in force, and callers held to them: what every protocol asks.
+//
+// A reload replaces the rules as a whole. Who is connected is judged anew by the next question: a
+// caller that the new rules do not know is refused then, and so is one whose token has expired
+// meanwhile.
+#ifndef TIDEMARK_SERVER_ACCESS_GUARD_H_
+#define TIDEMARK_SERVER_ACCESS_GUARD_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/access/policy.h"
+#include "server/telemetry/metrics.h"
+
+namespace tidemark::server {
+
+/// Thread: any.
+class Guard {
+ public:
+  /// `clock`: microseconds since 1970; called from any thread. Without rules, as it begins,
+  /// everybody may do everything. `metrics` outlives it.
+  Guard(Metrics& metrics, std::function<std::int64_t()> clock)
+      : metrics_(metrics), clock_(std::move(clock)) {}
+
+  /// From now on these; null: no rules.
+  void Set(std::shared_ptr<const Policy> policy);
+  std::shared_ptr<const Policy> policy() const;
+  /// Changes with every Set.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  std::int64_t Now() const { return clock_(); }
+  /// Counts a refusal in tidemark_access_refused_total{protocol,reason}.
+  void Count(std::string_view protocol, Denial denial) const;
+
+ private:
+  Metrics& metrics_;
+  const std::function<std::int64_t()> clock_;
+  std::atomic<std::uint64_t> generation_{0};
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Policy> policy_;  // guarded by mutex_
+};
+
+/// Somebody on a connection or in a call. A refusal is UNAUTHENTICATED where it is not known who
+/// they are, PERMISSION_DENIED where it is, and counted.
+/// Thread: one at a time. Lifetime: the guard outlives it.
+class Caller {
+ public:
+  /// `guard` may be null: no rules. `protocol` is the label of the count: grpc, tcp, http,
+  /// statsd_tcp, statsd_udp; not copied.
+  Caller(const Guard* guard, std::string_view protocol, Credentials credentials);
+
+  absl::Status MayOver(Role role, std::string_view stream);
+  absl::Status MayOverAny(Role role);
+  absl::Status MayOverAll(Role role);
+  absl::Status MayAnything();
+  bool Sees(std::string_view stream);
+
+  /// Whether what was allowed before may be refused now: other rules, or an expired token. True
+  /// once for each change. Cost: an atomic load, and of a token that expires the clock.
+  bool Changed();
+  /// Grows whenever Changed would be true, whoever asked since: for those who keep more than one
+  /// answer.
+  std::uint64_t Version() {
+    Changed();
+    return version_;
+  }
+  /// Whether there are rules.
+  bool guarded() {
+    Changed();
+    return policy_ != nullptr;
+  }
+  /// Shows a token; what was shown as one before is forgotten.
+  void Show(const TokenHash& token);
+
+ private:
+  void Refresh();
+  absl::Status Judge(const Decision& decision) const;
+
+  const Guard* guard_;
+  std::string_view protocol_;
+  Credentials credentials_;
+  std::shared_ptr<const Policy> policy_;  // null: no rules
+  Policy::Identity identity_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t version_ = 0;
+  bool expired_ = false;
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_ACCESS_GUARD_H_

@@ -1,0 +1,59 @@
+#include "server/daemon/access_settings.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "server/window/concat.h"
+
+namespace tidemark::server {
+namespace {
+
+// 10,000 tokens with their principals take about 1 MiB.
+constexpr std::size_t kFileBytesMax = std::size_t{16} << 20;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::InvalidArgumentError(errno != 0 ? std::strerror(errno) : "read error");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) return absl::InvalidArgumentError("read error");
+  if (text.size() > kFileBytesMax) {
+    return absl::InvalidArgumentError(Concat("larger than ", kFileBytesMax, " bytes"));
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<AccessSettings> LoadAccess(const Config& config, std::int64_t now_us) {
+  AccessSettings settings;
+  if (const std::string& path = config.access.rules_file; !path.empty()) {
+    const absl::StatusOr<std::string> text = ReadFile(path);
+    if (!text.ok()) {
+      return absl::InvalidArgumentError(Concat("access.rules_file: \"", path, "\" cannot be read: ",
+                                               std::string(text.status().message())));
+    }
+    const Policy::Sources sources{.file = ReadFile, .environment = [](const char* name) {
+                                    return static_cast<const char*>(std::getenv(name));
+                                  }};
+    auto policy = Policy::Parse(*text, path, sources);
+    if (!policy.ok()) return policy.status();
+    settings.policy = *std::move(policy);
+  }
+  if (const Config::Tls& tls = config.tls; !tls.cert_file.empty()) {
+    auto material = LoadTls({.certificate = tls.cert_file,
+                             .key = tls.key_file,
+                             .client_ca = tls.client_ca_file,
+                             .require_client_certificate = tls.require_client_cert},
+                            now_us);
+    if (!material.ok()) return material.status();
+    settings.tls = *std::move(material);
+  }
+  return settings;
+}
+
+}  // namespace tidemark::server

@@ -1,0 +1,107 @@
+#include "server/ingest/tls_socket.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <array>
+#include <boost/asio/error.hpp>
+#include <utility>
+
+namespace tidemark::server {
+
+void TlsSocket::Free::operator()(SSL* ssl) const { SSL_free(ssl); }
+
+TlsSocket::TlsSocket(std::shared_ptr<const TlsMaterial> material, int descriptor)
+    : material_(std::move(material)), ssl_(SSL_new(material_->context.get())) {
+  if (!ssl_ || SSL_set_fd(ssl_.get(), descriptor) != 1) {
+    ssl_.reset();
+    error_ = "TLS cannot be begun";
+    return;
+  }
+  SSL_set_accept_state(ssl_.get());
+}
+
+TlsSocket::Step TlsSocket::Judge(int result) {
+  if (result == 1) return Step::kDone;
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return Step::kWaitRead;
+    case SSL_ERROR_WANT_WRITE:
+      return Step::kWaitWrite;
+    default: {
+      std::array<char, 256> text{};
+      const unsigned long code = ERR_get_error();
+      ERR_error_string_n(code, text.data(), text.size());
+      error_ = code == 0 ? "the peer has gone" : text.data();
+      return Step::kFailed;
+    }
+  }
+}
+
+TlsSocket::Step TlsSocket::Handshake() {
+  if (!ssl_) return Step::kFailed;
+  ERR_clear_error();
+  return Judge(SSL_do_handshake(ssl_.get()));
+}
+
+// One SSL_read gives one record, of at most 16 KiB.
+std::size_t TlsSocket::Read(std::span<std::byte> room, boost::system::error_code& error) {
+  std::size_t total = 0;
+  error = {};
+  while (total < room.size()) {
+    std::size_t got = 0;
+    ERR_clear_error();
+    const int result = SSL_read_ex(ssl_.get(), room.data() + total, room.size() - total, &got);
+    if (result == 1) {
+      total += got;
+      continue;
+    }
+    if (total > 0) {  // what ends it is told next time
+      const int why = SSL_get_error(ssl_.get(), result);
+      over_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
+      break;
+    }
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+      case SSL_ERROR_WANT_WRITE:
+        error = boost::asio::error::would_block;
+        break;
+      case SSL_ERROR_ZERO_RETURN:
+        error = boost::asio::error::eof;
+        break;
+      default:
+        // An end without a word is one all the same: every protocol here knows what is whole.
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+          error = boost::asio::error::eof;
+        } else {
+          error = boost::asio::error::connection_reset;
+        }
+        break;
+    }
+    break;
+  }
+  return total;
+}
+
+TlsSocket::Step TlsSocket::Write(std::span<const std::byte> bytes, std::size_t& written) {
+  ERR_clear_error();
+  written = 0;
+  return Judge(SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written));
+}
+
+bool TlsSocket::HasMore() const { return over_ || (ssl_ && SSL_has_pending(ssl_.get()) == 1); }
+
+void TlsSocket::Shutdown() {
+  if (!ssl_ || SSL_is_init_finished(ssl_.get()) != 1) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());  // the peer's own is not waited for
+  ERR_clear_error();
+}
+
+std::vector<std::string> TlsSocket::PeerNames() const {
+  const std::unique_ptr<X509, decltype(&X509_free)> peer(SSL_get1_peer_certificate(ssl_.get()),
+                                                         X509_free);
+  return peer ? CertificateNames(*peer) : std::vector<std::string>();
+}
+
+}  // namespace tidemark::server
