@@ -120,6 +120,8 @@ constexpr std::array kSettings = {
             "bytes of one string item", 1, 64 * kKiB},
     Setting{"limits", "max_text_bytes", "max-text-bytes", TIDEMARK_FIELD(limits.max_text_bytes),
             "bytes of text that all string streams hold", 4 * kKiB, 1024 * kGiB},
+    Setting{"limits", "max_producers", "max-producers", TIDEMARK_FIELD(limits.max_producers),
+            "producers whose batches are recognised when they come again", 1, 100'000'000},
     Setting{"limits", "max_connections", "max-connections", TIDEMARK_FIELD(limits.max_connections),
             "open connections of each protocol", 1, 1'000'000},
     Setting{"limits", "max_subscriptions", "max-subscriptions",

@@ -65,6 +65,7 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
                              .name_bytes_max = config.limits.max_name_bytes};
   options.item_bytes_max = config.limits.max_item_bytes;
   options.text_bytes_max = config.limits.max_text_bytes;
+  options.producers_max = config.limits.max_producers;
   options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
   options.pending_keys_max = config.ingest.max_pending_keys;
   return options;

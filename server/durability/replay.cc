@@ -89,27 +89,27 @@ class Replay {
   }
 
   AppendResult Append(const StreamHandle& stream, const store::Batch& batch) {
+    const BatchStamp stamp(batch.recorded_time_us,
+                           {batch.producer.producer, batch.producer.sequence});
     const std::span<const std::byte> payloads = AsBytes(batch.payloads);
     const bool pairs = stream->settings().payload != PayloadType::kNone;
     switch (static_cast<BatchForm>(batch.form)) {
       case BatchForm::kPacked:
-        return pairs
-                   ? pipeline_.AppendPairs(stream, AsBytes(batch.values), payloads,
-                                           batch.recorded_time_us)
-                   : pipeline_.AppendPacked(stream, AsBytes(batch.values), batch.recorded_time_us);
+        return pairs ? pipeline_.AppendPairs(stream, AsBytes(batch.values), payloads, stamp)
+                     : pipeline_.AppendPacked(stream, AsBytes(batch.values), stamp);
       case BatchForm::kNumbers: {
         if (batch.value_bytes != sizeof(double)) break;
         std::vector<double> numbers(batch.count);
         if (!numbers.empty()) {
           std::memcpy(numbers.data(), batch.values.data(), batch.values.size());
         }
-        return pipeline_.AppendNumbers(stream, numbers, batch.recorded_time_us);
+        return pipeline_.AppendNumbers(stream, numbers, stamp);
       }
       case BatchForm::kTexts: {
         if (batch.value_bytes != 0) break;
         const std::vector<std::string_view> texts = store::BatchTexts(batch);
-        return pairs ? pipeline_.AppendStringPairs(stream, texts, payloads, batch.recorded_time_us)
-                     : pipeline_.AppendStrings(stream, texts, batch.recorded_time_us);
+        return pairs ? pipeline_.AppendStringPairs(stream, texts, payloads, stamp)
+                     : pipeline_.AppendStrings(stream, texts, stamp);
       }
     }
     AppendResult unknown;

@@ -23,6 +23,8 @@ struct PipelineOptions {
   std::size_t item_bytes_max = 1024;
   /// Bytes that the dictionaries of all string streams hold together: 64 windows full of text.
   std::size_t text_bytes_max = std::size_t{256} << 20;
+  /// Of all streams, whose batches are recognised when they come again (producers.h).
+  std::size_t producers_max = 100'000;
   int sort_workers = 1;
   /// Keys in windows that are full and not summarized (see Window::weight for their text): sources
   /// pause above it. 0: two windows of the largest size for each sort worker, or two requests of a
@@ -53,16 +55,17 @@ class Pipeline final : public IngestSink {
                                     std::optional<ElementType> type) override;
   ElementType TypeOf(const StreamHandle& stream) const override;
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
-                            RecordedTime time) override;
+                            const BatchStamp& stamp) override;
   AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
-                           std::span<const std::byte> payloads, RecordedTime time) override;
+                           std::span<const std::byte> payloads, const BatchStamp& stamp) override;
   AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
-                             RecordedTime time) override;
+                             const BatchStamp& stamp) override;
   AppendResult AppendStrings(const StreamHandle& stream, std::span<const std::string_view> values,
-                             RecordedTime time) override;
+                             const BatchStamp& stamp) override;
   AppendResult AppendStringPairs(const StreamHandle& stream,
                                  std::span<const std::string_view> values,
-                                 std::span<const std::byte> payloads, RecordedTime time) override;
+                                 std::span<const std::byte> payloads,
+                                 const BatchStamp& stamp) override;
   bool saturated() const override { return gate_.saturated(); }
   void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
 
@@ -71,7 +74,10 @@ class Pipeline final : public IngestSink {
   StreamRegistry& streams() { return registry_; }
   /// From now on `log` is told what streams take in, and acknowledgements wait for it; null: nobody
   /// is told. REQUIRES: nothing else uses the pipeline. `log` outlives its use.
-  void UseLog(StreamLog* log) { context_.log = log; }
+  void UseLog(StreamLog* log) {
+    context_.log = log;
+    context_.replayed_sequence = log == nullptr ? 0 : log->last_sequence();
+  }
   /// Null if there is none.
   StreamLog* log() { return context_.log; }
   /// While true, limits that many streams share and those of names and items are not looked at: of

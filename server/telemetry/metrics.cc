@@ -88,6 +88,9 @@ struct Metrics::Families {
       CounterFamily(registry, "tidemark_ingest_values_total", "Values taken in.");
   Family<Counter>& bytes =
       CounterFamily(registry, "tidemark_ingest_bytes_total", "Bytes read from sockets.");
+  Family<Counter>& duplicates =
+      CounterFamily(registry, "tidemark_ingest_duplicates_total",
+                    "Batches of numbered producers that came again, and were not counted again.");
   Family<Gauge>& connections =
       GaugeFamily(registry, "tidemark_ingest_connections", "Open ingest connections.");
   Family<Counter>& paused =
@@ -145,6 +148,14 @@ struct Metrics::Families {
                     "Sorts that failed on the device and were done again on the CPU.")
           .Add({});
   Gauge& streams = GaugeFamily(registry, "tidemark_streams", "Streams held.").Add({});
+  Gauge& producers =
+      GaugeFamily(registry, "tidemark_producers",
+                  "Producers of a stream whose batches are recognised when they come again.")
+          .Add({});
+  Counter& producers_forgotten =
+      CounterFamily(registry, "tidemark_producers_forgotten_total",
+                    "Producers forgotten because limits.max_producers was reached.")
+          .Add({});
   Gauge& summary_bytes =
       GaugeFamily(registry, "tidemark_summaries_bytes", "Bytes held by summaries.").Add({});
   Gauge& window_bytes =
@@ -194,8 +205,8 @@ struct Metrics::Families {
     for (int i = 0; i < kSources; ++i) {
       const Labels label = SourceLabel(static_cast<Source>(i));
       sources.push_back({batches.Add(label), values.Add(label), bytes.Add(label),
-                         connections.Add(label), paused.Add(label), connections_refused.Add(label),
-                         idle_closed.Add(label)});
+                         duplicates.Add(label), connections.Add(label), paused.Add(label),
+                         connections_refused.Add(label), idle_closed.Add(label)});
     }
   }
 
@@ -302,6 +313,8 @@ Histogram& Metrics::window_fill() { return families_->window_fill; }
 Histogram& Metrics::merge_seconds() { return families_->merge_seconds; }
 Counter& Metrics::sorter_failures() { return families_->sorter_failures; }
 Gauge& Metrics::streams() { return families_->streams; }
+Gauge& Metrics::producers() { return families_->producers; }
+Counter& Metrics::producers_forgotten() { return families_->producers_forgotten; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }
 Gauge& Metrics::window_bytes() { return families_->window_bytes; }
 Gauge& Metrics::dictionary_bytes() { return families_->dictionary_bytes; }

@@ -24,9 +24,11 @@ std::string_view SourceName(Source source);
 
 /// What one source counts. References stay valid as long as the Metrics.
 struct SourceMetrics {
-  prometheus::Counter& batches;    ///< tidemark_ingest_batches_total{source}
-  prometheus::Counter& values;     ///< tidemark_ingest_values_total{source}
-  prometheus::Counter& bytes;      ///< tidemark_ingest_bytes_total{source}: read from the socket
+  prometheus::Counter& batches;  ///< tidemark_ingest_batches_total{source}
+  prometheus::Counter& values;   ///< tidemark_ingest_values_total{source}
+  prometheus::Counter& bytes;    ///< tidemark_ingest_bytes_total{source}: read from the socket
+  /// tidemark_ingest_duplicates_total{source}: batches that came again and were acknowledged again.
+  prometheus::Counter& duplicates;
   prometheus::Gauge& connections;  ///< tidemark_ingest_connections{source}
   prometheus::Counter& paused;     ///< tidemark_ingest_paused_total{source}: stopped reading
   /// tidemark_ingest_connections_refused_total{source}: at the limit of connections.
@@ -52,7 +54,7 @@ class Metrics {
   /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
   /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, bad_value,
-  /// item_too_large, gauge_limit, log_unavailable, shutting_down.
+  /// item_too_large, gauge_limit, log_unavailable, unknown_producer, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
@@ -95,6 +97,10 @@ class Metrics {
   merge_seconds();  ///< tidemark_merge_seconds: to sample and merge one window
   prometheus::Counter& sorter_failures();  ///< tidemark_sorter_failures_total
   prometheus::Gauge& streams();            ///< tidemark_streams
+  /// tidemark_producers: whose batches are recognised when they come again; one of two streams
+  /// counts as two.
+  prometheus::Gauge& producers();
+  prometheus::Counter& producers_forgotten();  ///< tidemark_producers_forgotten_total
   prometheus::Gauge& summary_bytes();  ///< tidemark_summaries_bytes (promtool forbids "summary")
   /// tidemark_window_bytes: open windows, full ones until they are summarized, the sorted copies of
   /// open ones that streams keep for queries, and free buffers kept for the next windows.

@@ -77,14 +77,14 @@ class KeyedStream final : public Stream {
   KeyedStream(std::string name, StreamSettings settings, StreamContext& context);
   ~KeyedStream() override;
 
-  AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
+  AppendResult AppendPacked(std::span<const std::byte> values, const BatchStamp& stamp,
                             std::vector<Window>& full) override;
   AppendResult AppendPairs(std::span<const std::byte> values, std::span<const std::byte> payloads,
-                           RecordedTime time, std::vector<Window>& full) override;
-  AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
+                           const BatchStamp& stamp, std::vector<Window>& full) override;
+  AppendResult AppendNumbers(std::span<const double> values, const BatchStamp& stamp,
                              std::vector<Window>& full) override;
   AppendResult AppendStrings(std::span<const std::string_view> values,
-                             std::span<const std::byte> payloads, RecordedTime time,
+                             std::span<const std::byte> payloads, const BatchStamp& stamp,
                              std::vector<Window>& full) override;
   void Commit(Window window, const std::function<void(std::uint64_t)>& published) override;
   StreamStats Stats() const override;
@@ -142,7 +142,7 @@ class KeyedStream final : public Stream {
   /// What a value of a hierarchy may add to the dictionary: itself, and all above it.
   std::size_t KeysOfValue() const { return text_levels_ ? text_levels_->size() : 1; }
   AppendResult AppendValues(std::span<const std::byte> values, std::span<const std::byte> payloads,
-                            RecordedTime time, std::vector<Window>& full);
+                            const BatchStamp& stamp, std::vector<Window>& full);
   LevelItems ItemsOfLevels(std::span<const Key> sorted, std::span<const std::uint64_t> payloads,
                            const TextPlaces& places) const;
   // All below: mutex_ held.

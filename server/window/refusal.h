@@ -24,6 +24,7 @@ enum class Refusal : char {
   kTextLimit = 't',     ///< limits.max_text_bytes is reached
   kTypeMismatch = 'm',  ///< a batch contradicts itself or names no known type
   kLog = 'l',           ///< the log's disk fails or is too far behind
+  kProducer = 'p',      ///< it cannot be known whether the batch was taken in before
 };
 
 /// What was being done when it was refused.
@@ -56,6 +57,8 @@ inline std::string_view ReasonOf(const absl::Status& status, Attempt what) {
         return "type_mismatch";
       case Refusal::kLog:
         return "log_unavailable";
+      case Refusal::kProducer:
+        return "unknown_producer";
     }
   }
   switch (status.code()) {

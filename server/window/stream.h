@@ -33,6 +33,7 @@
 #include "server/window/capacity_rule.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
+#include "server/window/producers.h"
 #include "server/window/stream_log.h"
 #include "server/window/text_budget.h"
 #include "summaries/sliding_times.h"
@@ -118,13 +119,16 @@ struct StreamContext {
   std::uint32_t string_window_max = 1u << 16;
   std::size_t string_window_bytes_max = std::size_t{4} << 20;
   std::size_t item_bytes_max = 1024;
-  TextBudget text;  ///< of all dictionaries
+  TextBudget text;           ///< of all dictionaries
+  ProducerMemory producers;  ///< of all streams
   BufferPools pools;
   /// Told, for each window, how long it took to sample it and merge it into its summaries; by the
   /// thread that did it, without a lock. May be empty.
   std::function<void(std::chrono::duration<double>)> merged = nullptr;
   /// Told what streams take in; null: nobody is. Set while no other thread uses a stream.
   StreamLog* log = nullptr;
+  /// The log's last record when `log` was set: what was replayed is durable when that is.
+  std::uint64_t replayed_sequence = 0;
   /// What is taken in was taken in before, within the limits of then: limits that many streams
   /// share, and those of names and items, are not looked at. Set as `log` is.
   bool replaying = false;
@@ -160,16 +164,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const StreamSettings& settings() const { return settings_; }
 
   /// See IngestSink. Windows that filled up are added to `full`, in order.
-  virtual AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
+  virtual AppendResult AppendPacked(std::span<const std::byte> values, const BatchStamp& stamp,
                                     std::vector<Window>& full) = 0;
   virtual AppendResult AppendPairs(std::span<const std::byte> values,
-                                   std::span<const std::byte> payloads, RecordedTime time,
+                                   std::span<const std::byte> payloads, const BatchStamp& stamp,
                                    std::vector<Window>& full) = 0;
-  virtual AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
+  virtual AppendResult AppendNumbers(std::span<const double> values, const BatchStamp& stamp,
                                      std::vector<Window>& full) = 0;
   /// `payloads` is empty for a stream without any.
   virtual AppendResult AppendStrings(std::span<const std::string_view> values,
-                                     std::span<const std::byte> payloads, RecordedTime time,
+                                     std::span<const std::byte> payloads, const BatchStamp& stamp,
                                      std::vector<Window>& full) = 0;
 
   /// Takes a window back that was sorted, or of which a digest or the reduced form was made.
@@ -199,7 +203,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  protected:
   Stream(std::string name, StreamSettings settings, StreamContext& context)
-      : context_(context), name_(std::move(name)), settings_(settings) {}
+      : context_(context),
+        name_(std::move(name)),
+        settings_(settings),
+        producers_(context.producers) {}
 
   absl::Status DeletedStatus() const;
   /// That there are as many payloads as the stream's type wants.
@@ -207,13 +214,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Tells the log, if there is one, what the stream is about to take in: see stream_log.h. Its id
   /// and type are set here. What the acknowledgement waits for. mutex_ held.
   absl::StatusOr<std::uint64_t> LogBatch(LoggedBatch batch);
+  /// True: nothing is to be taken in, and the result says why: deleted, taken in before, or it
+  /// cannot be known. mutex_ held.
+  bool Answered(const ProducerBatch& from, AppendResult& result);
+  /// Of a batch that was taken in. mutex_ held.
+  void Remember(const ProducerBatch& from, const AppendResult& result);
 
   StreamContext& context_;
   const std::string name_;
   const StreamSettings settings_;
 
   mutable std::mutex mutex_;
-  bool deleted_ = false;  // guarded by mutex_
+  // Guarded by mutex_.
+  bool deleted_ = false;
+  StreamProducers producers_;
   std::uint64_t log_id_ = 0;
 
  private:

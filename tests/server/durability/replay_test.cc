@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -237,6 +238,70 @@ TEST(Replay, OfEveryKindOfStream) {
   TestPipeline fresh(SmallWindows());
   ASSERT_TRUE(ReplayLog(disk, kLogFolder, fresh.pipeline).ok());
   EXPECT_EQ(Seen(live.pipeline()), Seen(fresh.pipeline));
+}
+
+// What was numbered is known after a replay: it is answered as before and not logged again, and
+// what was not taken is.
+TEST(Replay, NumberedBatchesAreCountedOnce) {
+  for (std::uint64_t seed = 1; seed <= Seeds(3, 1'000); ++seed) {
+    SCOPED_TRACE(Concat("seed ", seed));
+    Random random(seed);
+    testing::FakeDisk disk;
+    struct Sent {
+      std::string stream;
+      ProducerBatch from;
+      std::vector<double> values;
+    };
+    std::vector<Sent> sent;
+    std::vector<AppendResult> answers;
+    const auto send = [](Pipeline& pipeline, const Sent& batch) {
+      const StreamHandle stream = pipeline.Open(batch.stream, ValueType::kFloat64).value();
+      return pipeline.AppendPacked(stream, std::as_bytes(std::span(batch.values)), {5, batch.from});
+    };
+    {
+      LoggedPipeline live(disk);
+      std::uint64_t numbers[2][2] = {};
+      for (int step = 0; step < 100; ++step) {
+        const std::uint64_t stream = random() % 2;
+        const std::uint64_t producer = random() % 2;
+        std::vector<double> values(random() % 40, 1.5);
+        if (random() % 4 == 0) values.push_back(std::numeric_limits<double>::quiet_NaN());
+        sent.push_back(
+            {Concat("s", stream), {{producer, 7}, ++numbers[stream][producer]}, std::move(values)});
+        answers.push_back(send(live.pipeline(), sent.back()));
+        EXPECT_TRUE(answers.back().status.ok()) << answers.back().status;
+        EXPECT_FALSE(answers.back().duplicate);
+      }
+      ASSERT_TRUE(live.log().Stop().ok());
+    }
+    LoggedPipeline again(disk);
+    const std::string before = Seen(again.pipeline());
+    const std::uint64_t records = again.log().last_sequence();
+    for (std::size_t i = sent.size(); i-- > 0;) {
+      const AppendResult answer = send(again.pipeline(), sent[i]);
+      EXPECT_TRUE(answer.duplicate) << answer.status;
+      EXPECT_EQ(answer.accepted, answers[i].accepted);
+      EXPECT_EQ(answer.refused, answers[i].refused);
+      EXPECT_EQ(answer.log_sequence, records);
+    }
+    EXPECT_EQ(again.log().last_sequence(), records);
+    EXPECT_EQ(Seen(again.pipeline()), before);
+    Sent next = sent.back();
+    next.from.number += 1;
+    EXPECT_FALSE(send(again.pipeline(), next).duplicate);
+    // A replay that may remember nobody takes all that is in the log, all the same.
+    ASSERT_TRUE(again.log().Stop().ok());
+    PipelineOptions forgetful = SmallWindows();
+    forgetful.producers_max = 1;
+    LoggedPipeline third(disk, forgetful);
+    EXPECT_EQ(Seen(third.pipeline()), Seen(again.pipeline()));
+    const auto forgotten = std::find_if(sent.rbegin(), sent.rend(), [&](const Sent& batch) {
+      return batch.from.number > 1 && batch.from.producer != next.from.producer;
+    });
+    ASSERT_NE(forgotten, sent.rend());
+    EXPECT_EQ(send(third.pipeline(), *forgotten).status.code(),
+              absl::StatusCode::kFailedPrecondition);
+  }
 }
 
 TEST(Replay, ContradictionsAreNamed) {
