@@ -100,9 +100,14 @@ constexpr std::array kSettings = {
     Setting{"ingest", "udp_receive_buffer_bytes", "udp-receive-buffer-bytes",
             TIDEMARK_FIELD(ingest.udp_receive_buffer_bytes), "asked of the kernel for StatsD",
             4 * kKiB, kGiB},
-    Setting{"store", "durability", "durability", TIDEMARK_FIELD(store.durability),
-            "log: batches outlive the process, and are acknowledged when they do", 0, 0, false,
-            "none log"},
+    Setting{
+        "store", "durability", "durability", TIDEMARK_FIELD(store.durability),
+        "log: batches outlive the process, and are acknowledged when they do; snapshot: they do "
+        "by and by",
+        0, 0, false, "none snapshot log"},
+    Setting{"store", "snapshot_interval_s", "snapshot-interval-s",
+            TIDEMARK_FIELD(store.snapshot_interval_s), "from one snapshot to the next", 1,
+            7 * 86'400},
     Setting{"store", "sync_interval_us", "sync-interval-us", TIDEMARK_FIELD(store.sync_interval_us),
             "from one sync of the log to the next", 0, 10'000'000},
     Setting{"store", "segment_bytes", "log-segment-bytes", TIDEMARK_FIELD(store.segment_bytes),

@@ -140,7 +140,7 @@ struct Daemon::Parts {
 
   // In the order in which they depend on one another: destruction runs upwards.
   Metrics metrics;
-  std::optional<StoredLog> log;  // before the pipeline, which tells it of batches
+  std::unique_ptr<StoredLog> log;  // before the pipeline, which tells it of batches
   Pipeline pipeline;
   IoThreads io;  // after the pipeline: handlers left in it hold streams when it is destroyed
   std::optional<GrpcFront> grpc;
@@ -166,9 +166,9 @@ absl::Status Daemon::Parts::StartServers() {
     serve("http", *config.listen.http, http->address().port);
   }
   // Behind HTTP, which says that the daemon starts; before anything that takes values in.
-  absl::StatusOr<std::optional<StoredLog>> stored = OpenStoredLog(config, pipeline);
+  absl::StatusOr<std::unique_ptr<StoredLog>> stored = OpenStoredLog(config, pipeline, metrics);
   if (!stored.ok()) return stored.status();
-  if (stored->has_value()) log.emplace(*std::move(*stored));
+  log = *std::move(stored);
   if (config.listen.tcp) {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
@@ -220,6 +220,7 @@ HttpCallbacks Daemon::Parts::Callbacks() {
   HttpCallbacks callbacks;
   callbacks.metrics = [this] {
     pipeline.UpdateGauges();
+    if (ready && log) log->UpdateMetrics();  // not before it is there
     return metrics.Serialize();
   };
   callbacks.not_ready = [this]() -> std::optional<std::string> {

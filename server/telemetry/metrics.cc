@@ -179,6 +179,32 @@ struct Metrics::Families {
       CounterFamily(registry, "tidemark_subscription_skipped_total",
                     "Answers replaced by newer ones because the reader was slow.")
           .Add({});
+  Gauge& log_pending_bytes = GaugeFamily(registry, "tidemark_log_pending_bytes",
+                                         "Bytes taken into the log and not yet synced.")
+                                 .Add({});
+  Gauge& log_segments =
+      GaugeFamily(registry, "tidemark_log_segments", "Files that the log consists of.").Add({});
+  Counter& log_bytes =
+      CounterFamily(registry, "tidemark_log_bytes_total", "Bytes written to the log.").Add({});
+  Counter& log_syncs =
+      CounterFamily(registry, "tidemark_log_syncs_total", "Syncs of the log that succeeded.")
+          .Add({});
+  Counter& log_failures = CounterFamily(registry, "tidemark_log_failures_total",
+                                        "Writes and syncs of the log that failed.")
+                              .Add({});
+  Family<Counter>& snapshots_by_result =
+      CounterFamily(registry, "tidemark_snapshots_total", "Snapshots of all streams, by result.");
+  Counter& snapshots_ok = snapshots_by_result.Add({{"result", "ok"}});
+  Counter& snapshots_failed = snapshots_by_result.Add({{"result", "failed"}});
+  Gauge& snapshot_timestamp =
+      GaugeFamily(registry, "tidemark_snapshot_timestamp_seconds",
+                  "When the newest snapshot was finished, in seconds since 1970.")
+          .Add({});
+  Gauge& snapshot_seconds =
+      GaugeFamily(registry, "tidemark_snapshot_seconds", "How long the newest snapshot took.")
+          .Add({});
+  Gauge& snapshot_bytes =
+      GaugeFamily(registry, "tidemark_snapshot_bytes", "Bytes of the newest snapshot.").Add({});
   Counter& reloads_ok = config_reloads.Add({{"result", "ok"}});
   Counter& reloads_failed = config_reloads.Add({{"result", "failed"}});
 
@@ -322,6 +348,17 @@ Gauge& Metrics::dictionary_limit_bytes() { return families_->dictionary_limit_by
 Gauge& Metrics::subscribers() { return families_->subscribers; }
 Counter& Metrics::subscription_answers() { return families_->subscription_answers; }
 Counter& Metrics::subscription_skipped() { return families_->subscription_skipped; }
+Gauge& Metrics::log_pending_bytes() { return families_->log_pending_bytes; }
+Gauge& Metrics::log_segments() { return families_->log_segments; }
+Counter& Metrics::log_bytes() { return families_->log_bytes; }
+Counter& Metrics::log_syncs() { return families_->log_syncs; }
+Counter& Metrics::log_failures() { return families_->log_failures; }
+Counter& Metrics::snapshots(bool ok) {
+  return ok ? families_->snapshots_ok : families_->snapshots_failed;
+}
+Gauge& Metrics::snapshot_timestamp() { return families_->snapshot_timestamp; }
+Gauge& Metrics::snapshot_seconds() { return families_->snapshot_seconds; }
+Gauge& Metrics::snapshot_bytes() { return families_->snapshot_bytes; }
 Counter& Metrics::config_reloads(bool ok) {
   return ok ? families_->reloads_ok : families_->reloads_failed;
 }

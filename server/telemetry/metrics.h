@@ -106,10 +106,21 @@ class Metrics {
   /// open ones that streams keep for queries, and free buffers kept for the next windows.
   prometheus::Gauge& window_bytes();
   prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes: text of string streams
-  prometheus::Gauge& dictionary_limit_bytes();   ///< tidemark_dictionary_limit_bytes
-  prometheus::Gauge& subscribers();              ///< tidemark_subscribers
-  prometheus::Counter& subscription_answers();   ///< tidemark_subscription_answers_total
-  prometheus::Counter& subscription_skipped();   ///< tidemark_subscription_skipped_total
+  prometheus::Gauge& dictionary_limit_bytes();  ///< tidemark_dictionary_limit_bytes
+  prometheus::Gauge& subscribers();             ///< tidemark_subscribers
+  prometheus::Counter& subscription_answers();  ///< tidemark_subscription_answers_total
+  prometheus::Counter& subscription_skipped();  ///< tidemark_subscription_skipped_total
+  prometheus::Gauge& log_pending_bytes();       ///< tidemark_log_pending_bytes: not yet synced
+  prometheus::Gauge& log_segments();            ///< tidemark_log_segments: files of it
+  prometheus::Counter& log_bytes();             ///< tidemark_log_bytes_total: written
+  prometheus::Counter& log_syncs();             ///< tidemark_log_syncs_total
+  prometheus::Counter& log_failures();          ///< tidemark_log_failures_total: writes and syncs
+  prometheus::Counter& snapshots(bool ok);      ///< tidemark_snapshots_total{result}
+  /// tidemark_snapshot_timestamp_seconds: when the newest was finished, since 1970; 0: none is
+  /// known.
+  prometheus::Gauge& snapshot_timestamp();
+  prometheus::Gauge& snapshot_seconds();         ///< tidemark_snapshot_seconds: the newest took
+  prometheus::Gauge& snapshot_bytes();           ///< tidemark_snapshot_bytes: of the newest
   prometheus::Counter& config_reloads(bool ok);  ///< tidemark_config_reloads_total{result}
 
   /// The exposition, text format 0.0.4.

@@ -23,6 +23,7 @@
 #include "server/window/dictionary.h"
 #include "server/window/key_buffer.h"
 #include "server/window/stream.h"
+#include "server/window/stream_image.h"
 #include "server/window/stream_state.h"
 #include "summaries/hierarchy.h"
 
@@ -90,6 +91,8 @@ class KeyedStream final : public Stream {
   StreamStats Stats() const override;
   std::string SerializeSummaries() const override;
   void TrimStorage() override;
+  absl::StatusOr<std::string> Image() const override;
+  absl::Status RestoreImage(std::string_view bytes) override;
 
   /// A view of everything accepted before the call. Errors: DEADLINE_EXCEEDED when windows under
   /// way did not come back in time.
@@ -169,6 +172,9 @@ class KeyedStream final : public Stream {
   std::size_t ItemsKept() const;
   void CountDictionary(std::size_t taken);
   bool LetStatesBeTaken(std::unique_lock<std::mutex>& lock);
+  /// To the image that waits for the summaries as they are now. Nobody else is inside them.
+  void HandOver(StreamImage<Key>& image) const;
+  void RestoreItems(const StreamImage<Key>& image, const StreamSummaries<Key>* summaries);
 
   // Null without sliding windows. Has a lock of its own; written by the thread that set
   // committing_.
@@ -206,6 +212,9 @@ class KeyedStream final : public Stream {
   bool committing_ = false;
   /// Of each State() that waits: it needs the windows below this number.
   mutable std::vector<std::uint64_t> states_wanted_;
+  /// The image that is being made, which needs the summaries when as many windows are published as
+  /// it says; null: none.
+  mutable StreamImage<Key>* image_wanted_ = nullptr;
   mutable std::condition_variable window_published_;
 
   // Touched only by the thread that set committing_; made with the first window.

@@ -32,6 +32,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -47,6 +48,16 @@ struct TakenBatch {
   std::uint32_t refused = 0;
   /// Of this producer's batch that the log took last: when that is durable, this one is.
   std::uint64_t log_sequence = 0;
+};
+
+/// What a stream knows of one producer, for its image (stream_image.h).
+struct ProducerImage {
+  std::array<std::uint64_t, 2> id{};
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint64_t taken = 0;
+  /// Of each number taken, the last one first: accepted, refused.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> worth;
 };
 
 class StreamProducers;
@@ -76,15 +87,19 @@ class ProducerMemory {
     std::uint64_t last;
     std::uint64_t taken = 0;  ///< bit i: last - i was
     std::uint64_t log_sequence = 0;
+    std::uint64_t touched = 0;  ///< rises in the order of `order_`
     /// What number N was worth, at N % kNumbersKept: accepted, refused.
     std::array<std::pair<std::uint32_t, std::uint32_t>, kNumbersKept> worth{};
   };
+  void ForgetSurplus();
+
   using Order = std::list<Producer>;  // the one whose last batch is longest ago in front
 
   const std::size_t producers_max_ = std::numeric_limits<std::size_t>::max();
   mutable std::mutex mutex_;
   Order order_;                  // guarded by mutex_
   std::uint64_t forgotten_ = 0;  // guarded by mutex_
+  std::uint64_t touches_ = 0;    // guarded by mutex_
 };
 
 /// The producers of one stream. Thread: any; between Find and Add of a number nobody else may ask
@@ -101,6 +116,12 @@ class StreamProducers {
   /// The batch was taken. If its producer is not known (it was forgotten since Find; or a log is
   /// replayed), lower numbers are refused from now on. REQUIRES: batch.numbered().
   void Add(const ProducerBatch& batch, const TakenBatch& taken);
+
+  /// All of them, the one whose last batch is longest ago in front.
+  std::vector<ProducerImage> Images() const;
+  /// What Images() of another stream gave; the last of them count as the latest of all streams.
+  /// Errors: throws std::invalid_argument for what no stream can know. REQUIRES: none is known.
+  void Restore(const std::vector<ProducerImage>& images);
 
  private:
   friend class ProducerMemory;

@@ -80,6 +80,7 @@ absl::StatusOr<std::uint64_t> Stream::LogBatch(LoggedBatch batch) {
   if (absl::IsUnavailable(sequence.status())) {
     return WithRefusal(sequence.status(), Refusal::kLog);
   }
+  if (sequence.ok()) last_logged_ = *sequence;
   return sequence;
 }
 

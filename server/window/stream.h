@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/summarize/reduced_form.h"
 #include "server/summarize/summary_options.h"
 #include "server/window/capacity_rule.h"
@@ -187,6 +188,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// equal for equal batches and times. For comparisons; not a public format.
   virtual std::string SerializeSummaries() const = 0;
 
+  /// All of it at one moment, as stream_image.h says: after every batch so far, and no later one.
+  /// Waits for the windows under way. The open window's copy, and the dictionary's, are what its
+  /// lock is held for; where no window is under way, the bytes of its summaries, too.
+  /// Errors: NOT_FOUND if it was deleted.
+  virtual absl::StatusOr<std::string> Image() const = 0;
+  /// Goes on where the stream was of which these bytes are. REQUIRES: nothing was taken in.
+  /// Errors: DATA_LOSS for bytes that are no image of a stream with these settings; the stream is
+  /// then of no use.
+  virtual absl::Status RestoreImage(std::string_view bytes) = 0;
+
   /// Gives back memory of the open window that its keys do not use, and of items that nothing holds
   /// any more, if no batch came since the call before. Changes no answer.
   virtual void TrimStorage() = 0;
@@ -197,6 +208,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// Under what id the log knows it; 0: there is none. REQUIRES: no other thread knows the stream.
   void set_log_id(std::uint64_t id) { log_id_ = id; }
+  std::uint64_t log_id() const { return log_id_; }
+  /// Of its last batch in the log; 0: none.
+  std::uint64_t last_logged() const {
+    const std::lock_guard lock(mutex_);
+    return last_logged_;
+  }
 
   /// From now on appends answer NOT_FOUND. Errors: the log's; the stream is then as before.
   absl::Status MarkDeleted();
@@ -228,6 +245,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Guarded by mutex_.
   bool deleted_ = false;
   StreamProducers producers_;
+  std::uint64_t last_logged_ = 0;  // its last batch's number in the log
   std::uint64_t log_id_ = 0;
 
  private:

@@ -331,6 +331,93 @@ TEST_F(DurabilityTest, KilledUnderRetryingProducersItCountsEachValueOnce) {
   check();
 }
 
+TEST_F(DurabilityTest, SnapshotsCutTheLogAndLoseNothing) {
+  const std::vector<std::string> flags = Flags({"--snapshot-interval-s", "1"});
+  const std::string first_segment = data_ / "store/log-00000000000000000001";
+  std::uint64_t acknowledged = 0;
+  std::uint64_t sent = 0;
+  {
+    TestDaemon daemon(flags);
+    Load load(daemon, "s", 0);
+    EXPECT_TRUE(WaitUntil([&] { return std::filesystem::exists(first_segment); }));
+    // Two snapshots stay, and the log behind the older one.
+    EXPECT_TRUE(WaitUntil([&] {
+      return daemon.Metric("tidemark_snapshots_total{result=\"ok\"}") >= 3 &&
+             !std::filesystem::exists(first_segment);
+    }));
+    EXPECT_GT(daemon.Metric("tidemark_log_syncs_total"), 0);
+    EXPECT_EQ(daemon.Metric("tidemark_log_failures_total"), 0);
+    daemon.Kill();
+    load.Join();
+    acknowledged = load.acknowledged();
+    sent = load.sent();
+  }
+  std::string exported;
+  const auto check = [&] {
+    TestDaemon again(flags);
+    const std::uint64_t n = again.client().DescribeStream("s").count;
+    EXPECT_GE(n, acknowledged);
+    EXPECT_LE(n, sent);
+    const std::string bytes = again.client().ExportStream("s");
+    if (exported.empty()) exported = bytes;
+    EXPECT_EQ(bytes, exported);
+    const auto log = again.Log();
+    const auto loaded = std::find_if(log.begin(), log.end(), [](const nlohmann::json& line) {
+      return line["message"] == "streams loaded";
+    });
+    EXPECT_NE(loaded, log.end());
+    again.Kill();
+    return loaded == log.end() ? 0 : (*loaded)["snapshot"].get<std::uint64_t>();
+  };
+  const std::uint64_t newest = check();
+  EXPECT_GE(newest, 3u);
+  EXPECT_EQ(check(), newest);
+  // Damaged: the one before it, and the log behind that.
+  std::string path;
+  for (const auto& file : std::filesystem::directory_iterator(data_ / "store")) {
+    const std::string name = file.path().string();
+    if (name.find("/snapshot-") != std::string::npos) path = std::max(path, name);
+  }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(200);
+  file.put('\x5a');
+  file.close();
+  EXPECT_EQ(check(), newest - 1);
+}
+
+TEST_F(DurabilityTest, SnapshotsAloneSurviveAStop) {
+  const auto flags = [&](const std::string& mode) {
+    return std::vector<std::string>{"--data-dir", data_.path(), "--durability", mode};
+  };
+  std::string exported;
+  {
+    TestDaemon daemon(flags("snapshot"));
+    client::Pusher pusher = daemon.client().Push("s");
+    pusher.Write(std::vector<double>(1000, 2.5));
+    EXPECT_EQ(pusher.Finish().accepted, 1000u);
+    exported = daemon.client().ExportStream("s");
+    daemon.Stop();
+  }
+  {
+    TestDaemon daemon(flags("snapshot"));
+    EXPECT_EQ(daemon.client().ExportStream("s"), exported);
+    daemon.Stop();
+  }
+  // On to a log, from which there is no way back but by an empty folder.
+  for (int start = 0; start < 2; ++start) {
+    TestDaemon daemon(flags("log"));
+    EXPECT_EQ(daemon.client().DescribeStream("s").count, 1000u + static_cast<unsigned>(start));
+    client::Pusher pusher = daemon.client().Push("s");
+    pusher.Write(std::vector<double>{1});
+    EXPECT_EQ(pusher.Finish().accepted, 1u);
+    daemon.Kill();
+  }
+  const Completed back =
+      RunProgram({.program = TIDEMARKD_PROGRAM, .arguments = DaemonFlags(flags("snapshot"))});
+  EXPECT_EQ(back.status, 1);
+  EXPECT_NE(back.err.find("holds a log"), std::string::npos) << back.err;
+}
+
 TEST_F(DurabilityTest, TwoDaemonsDoNotShareAFolder) {
   TestDaemon daemon(Flags());
   const Completed second =
