@@ -121,7 +121,7 @@ struct Config {
     /// Text that all string streams hold together, in windows and summaries, with its tables.
     /// 256 MiB are 64 windows as full of text as a window may be.
     std::uint64_t max_text_bytes = std::uint64_t{256} << 20;
-    /// Producers that number their batches, those of all streams together: about 700 bytes each.
+    /// Producers that number their batches, those of all streams together: about 650 bytes each.
     std::uint64_t max_producers = 100'000;
     /// Open connections of each protocol.
     std::uint64_t max_connections = 1000;

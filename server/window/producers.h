@@ -63,7 +63,7 @@ struct ProducerImage {
 class StreamProducers;
 
 /// What the producers of all streams take together. Thread: any. Lifetime: outlives its
-/// StreamProducers. Costs: about 700 bytes for each producer of a stream.
+/// StreamProducers. Costs: about 650 bytes for each producer of a stream.
 class ProducerMemory {
  public:
   ProducerMemory() = default;
