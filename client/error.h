@@ -33,9 +33,10 @@ enum class Code : int {
 std::string CodeName(Code code);
 
 /// A call that was refused, or that did not reach the daemon. what() is the daemon's own message,
-/// or for kUnavailable and kDeadlineExceeded one that names the address. The library never tries a
-/// call again: kUnavailable may be retried by the caller, after a pause. A query is safe to repeat;
-/// a push is not, because batches before the error stay.
+/// or for kUnavailable and kDeadlineExceeded one that names the address. The library tries no call
+/// again but pushes that ask for it (AcknowledgedPushOptions::retry_for): kUnavailable may be
+/// retried by the caller, after a pause. A query is safe to repeat; another push is not, because
+/// batches before the error stay.
 class Error : public std::runtime_error {
  public:
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}

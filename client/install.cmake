@@ -7,7 +7,7 @@ set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tidemark")
 set_target_properties(tidemark_proto PROPERTIES EXPORT_NAME proto)
 install(TARGETS tidemark_client tidemark_tcp_client tidemark_wire tidemark_proto EXPORT tidemarkTargets
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(FILES answers.h client.h error.h push.h tcp_producer.h value.h
+install(FILES answers.h client.h error.h push.h retrying_tcp_producer.h tcp_producer.h value.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tidemark/client" COMPONENT development)
 install(FILES "${PROJECT_SOURCE_DIR}/wire/frame.h" "${PROJECT_SOURCE_DIR}/wire/token.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tidemark/wire" COMPONENT development)

@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <random>
 #include <utility>
 
 #include "client/connection.h"
@@ -47,10 +52,28 @@ struct PushCall {
   virtual v1::Batch* NextBatch() = 0;
   virtual void SendBatch() = 0;
 
+  /// For the next call. REQUIRES: the one before is finished.
+  grpc::ClientContext* NewContext() {
+    const std::lock_guard lock(mutex);
+    context = std::make_unique<grpc::ClientContext>();
+    if (cancelled) context->TryCancel();
+    return context.get();
+  }
+  void Cancel() {
+    const std::lock_guard lock(mutex);
+    cancelled = true;
+    if (context) context->TryCancel();
+    cancelled_now.notify_all();
+  }
+
   std::shared_ptr<Connection> connection;
   std::string stream;
-  grpc::ClientContext context;
   std::optional<Error> over;  ///< why the call takes nothing more
+  std::mutex mutex;
+  std::condition_variable cancelled_now;
+  // Guarded by mutex; but that the context is there is known to the thread that made it.
+  std::unique_ptr<grpc::ClientContext> context;
+  bool cancelled = false;
 };
 
 namespace {
@@ -132,10 +155,10 @@ void SendStrings(PushCall& call, std::span<const String> items, const Payloads& 
 struct PlainCall final : PushCall {
   PlainCall(std::shared_ptr<Connection> to, std::string name)
       : PushCall(std::move(to), std::move(name)),
-        writer(connection->ingest->Push(&context, &response)) {}
+        writer(connection->ingest->Push(NewContext(), &response)) {}
   ~PlainCall() override {
     if (finished) return;
-    context.TryCancel();
+    context->TryCancel();
     writer->Finish();
   }
 
@@ -169,16 +192,26 @@ struct PlainCall final : PushCall {
 // Acknowledged pushing. One thread does both directions: it reads an acknowledgement only when it
 // may send nothing more. That cannot lock up: at most max_unacknowledged short messages wait in the
 // other direction, far below a flow-control window.
+//
+// With retry_for a call may be cut: its batches are kept until they are acknowledged, and sent
+// again in their order over the next one. Numbers are those of batch ids and one more: number 1 is
+// an empty batch, acknowledged before any other is sent (server/window/producers.h says why).
 struct AcknowledgedCall final : PushCall {
   AcknowledgedCall(std::shared_ptr<Connection> to, std::string name, AcknowledgedPushOptions given)
-      : PushCall(std::move(to), std::move(name)),
-        options(std::move(given)),
-        io(connection->ingest->PushAcknowledged(&context)) {}
+      : PushCall(std::move(to), std::move(name)), options(std::move(given)) {
+    if (retries()) {
+      producer = RandomId();
+      options.max_unacknowledged = std::min(options.max_unacknowledged, kNumbersKept);
+    }
+    StartCall();
+  }
   ~AcknowledgedCall() override {
-    if (finished) return;
-    context.TryCancel();
+    if (!io) return;
+    context->TryCancel();
     io->Finish();
   }
+
+  bool retries() const { return options.retry_for.count() > 0; }
 
   v1::Batch* NextBatch() override {
     request.mutable_batch()->clear_values();
@@ -189,32 +222,51 @@ struct AcknowledgedCall final : PushCall {
     while (sent - summary.batches >= std::max<std::size_t>(options.max_unacknowledged, 1)) {
       ReadOne();
     }
-    request.set_batch_id(sent + 1);
-    if (!io->Write(request)) Broken();
-    ++sent;
+    request.set_batch_id(++sent);
+    if (!retries()) {
+      if (!io->Write(request)) Broken();
+      return;
+    }
+    request.mutable_batch()->set_producer(producer);
+    request.mutable_batch()->set_number(sent + 1);
+    unacknowledged.push_back(request);
+    if ((!introduced && !Introduce()) || !io->Write(unacknowledged.back())) Broken();
   }
   void ReadOne() {
-    if (!ReadIfAny()) Broken();
+    // After a cut the acknowledgement comes over another call.
+    const std::uint64_t before = summary.batches;
+    while (summary.batches == before) {
+      if (!ReadIfAny()) Broken();
+    }
   }
   // False once the daemon sends no more.
   bool ReadIfAny() {
     v1::PushAcknowledgedResponse response;
     if (!io->Read(&response)) return false;
     if (response.batch_id() != summary.batches + 1) {
-      context.TryCancel();
-      finished = true;
+      context->TryCancel();
       io->Finish();
+      io.reset();
       Fail(Error(Code::kInternal, "acknowledgement of batch " +
                                       std::to_string(response.batch_id()) + " where batch " +
                                       std::to_string(summary.batches + 1) + " was due"));
     }
-    ++summary.batches;
     const Acknowledgement acknowledgement{response.batch_id(), response.accepted(),
-                                          response.refused(), static_cast<Code>(response.code()),
-                                          response.message()};
+                                          response.refused(),  static_cast<Code>(response.code()),
+                                          response.message(),  response.duplicate()};
+    if (retries()) {
+      if (acknowledgement.code == Code::kUnavailable) {
+        cut = Error(acknowledgement.code, acknowledgement.message);
+        return false;
+      }
+      unacknowledged.pop_front();
+      failing_since.reset();
+    }
+    ++summary.batches;
     if (acknowledgement.code == Code::kOk) {
       summary.accepted += acknowledgement.accepted;
       summary.refused += acknowledgement.refused;
+      summary.duplicates += acknowledgement.duplicate ? 1 : 0;
     } else {
       ++summary.refused_batches;
       if (!first_refusal) first_refusal = Error(acknowledgement.code, acknowledgement.message);
@@ -230,34 +282,128 @@ struct AcknowledgedCall final : PushCall {
   }
   AcknowledgedPushSummary Finish() {
     if (over) throw *over;
+    writes_done = true;
     io->WritesDone();
     while (summary.batches < sent) ReadOne();
-    finished = true;
     const grpc::Status status = io->Finish();
-    if (!status.ok()) Fail(connection->ToError(status));
+    io.reset();
+    // Of a retrying push all is acknowledged: how the call ends changes nothing.
+    if (!status.ok() && !retries()) Fail(connection->ToError(status));
     over = Error(Code::kFailedPrecondition, "the push is finished");
     if (first_refusal && !options.on_acknowledgement) throw *first_refusal;
     return summary;
   }
-  [[noreturn]] void Broken() {
-    // Acknowledgements that arrived before the end are as good as others; and gRPC's Finish waits
-    // for ever while one is unread.
-    while (ReadIfAny()) {
+
+  void StartCall() { io = connection->ingest->PushAcknowledged(NewContext()); }
+  // Throws why the call ended, or begins it anew with all that is not acknowledged.
+  void Broken() {
+    for (;;) {
+      const Error why = EndCall();
+      if (!retries() || why.code() != Code::kUnavailable) Fail(why);
+      WaitToRetry(why);
+      ++summary.retries;
+      StartCall();
+      if (SendAgain()) return;
     }
-    finished = true;
-    const grpc::Status status = io->Finish();
-    Fail(status.ok() ? EndedEarly() : connection->ToError(status));
   }
+  Error EndCall() {
+    // Acknowledgements that arrived before the end are as good as others; and gRPC's Finish waits
+    // for ever while one is unread and the call is not cancelled.
+    while (!cut && introduced == retries() && ReadIfAny()) {
+    }
+    if (cut) context->TryCancel();
+    const grpc::Status status = io->Finish();
+    io.reset();
+    if (cut) return *std::exchange(cut, std::nullopt);
+    return status.ok() ? EndedEarly() : connection->ToError(status);
+  }
+  // Until there is a connection again, or for a pause that gets longer.
+  void WaitToRetry(const Error& why) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!failing_since) {
+      failing_since = now;
+      pause = kFirstPause;
+    }
+    if (now - *failing_since >= options.retry_for) {
+      Fail(Error(why.code(), std::string(why.what()) + "; gave up after trying for " +
+                                 std::to_string(options.retry_for.count()) + " ms"));
+    }
+    {
+      std::unique_lock lock(mutex);
+      if (cancelled_now.wait_for(lock, pause, [this] { return cancelled; })) {
+        Fail(Error(Code::kCancelled, "the push was cancelled"));
+      }
+    }
+    pause = std::min(2 * pause, kLongestPause);
+    connection->channel->WaitForConnected(std::chrono::system_clock::now() + pause);
+  }
+  // False: cut again.
+  bool SendAgain() {
+    if (!unacknowledged.empty() && !introduced && !Introduce()) return false;
+    for (const v1::PushAcknowledgedRequest& batch : unacknowledged) {
+      if (!io->Write(batch)) return false;
+    }
+    if (writes_done) io->WritesDone();
+    return true;
+  }
+  // Number 1, an empty batch of the same kind as the first one.
+  bool Introduce() {
+    const v1::Batch& first = unacknowledged.front().batch();
+    v1::PushAcknowledgedRequest introduction;
+    v1::Batch* batch = introduction.mutable_batch();
+    batch->set_stream(first.stream());
+    batch->set_type(first.type());
+    batch->set_producer(producer);
+    batch->set_number(1);
+    if (first.has_string()) {
+      batch->mutable_string();
+    } else {
+      batch->set_packed("");
+    }
+    if (first.has_weights()) batch->mutable_weights();
+    if (first.has_y()) batch->mutable_y();
+    v1::PushAcknowledgedResponse response;
+    if (!io->Write(introduction) || !io->Read(&response)) return false;
+    if (response.code() != 0) {
+      cut = Error(static_cast<Code>(response.code()), response.message());
+      return false;
+    }
+    introduced = true;
+    failing_since.reset();
+    return true;
+  }
+  static std::string RandomId() {
+    std::random_device device;
+    std::string id;
+    while (id.size() < kProducerIdBytes) id.push_back(static_cast<char>(device()));
+    if (id.front() == 0) id.front() = 1;  // not all of them 0
+    return id;
+  }
+
+  // What the daemon keeps of a producer's numbers.
+  static constexpr std::size_t kNumbersKept = 64;
+  static constexpr std::size_t kProducerIdBytes = 16;
+  // The first is shorter than any restart; the longest, than anybody's patience.
+  static constexpr std::chrono::milliseconds kFirstPause{20};
+  static constexpr std::chrono::milliseconds kLongestPause{1'000};
 
   AcknowledgedPushOptions options;
   v1::PushAcknowledgedRequest request;
   std::unique_ptr<
       grpc::ClientReaderWriter<v1::PushAcknowledgedRequest, v1::PushAcknowledgedResponse>>
-      io;
+      io;  // null: finished
   std::uint64_t sent = 0;
   AcknowledgedPushSummary summary;
   std::optional<Error> first_refusal;
-  bool finished = false;
+  bool writes_done = false;
+
+  // With retry_for.
+  std::string producer;
+  bool introduced = false;
+  std::deque<v1::PushAcknowledgedRequest> unacknowledged;
+  std::optional<Error> cut;  // why the call is of no use, though it goes on
+  std::optional<std::chrono::steady_clock::time_point> failing_since;
+  std::chrono::milliseconds pause{0};
 };
 
 }  // namespace
@@ -308,7 +454,7 @@ void BatchWriter::WritePacked(ValueType type, std::span<const std::byte> values,
   SendPacked(*call_, type, values, payloads);
 }
 
-void BatchWriter::Cancel() { call_->context.TryCancel(); }
+void BatchWriter::Cancel() { call_->Cancel(); }
 
 Pusher::Pusher(std::unique_ptr<PushCall> call) : BatchWriter(std::move(call)) {}
 PushSummary Pusher::Finish() { return static_cast<PlainCall&>(*call_).Finish(); }

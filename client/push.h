@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_CLIENT_PUSH_H_
 #define TIDEMARK_CLIENT_PUSH_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -90,11 +91,21 @@ struct Acknowledgement {
   std::uint64_t refused = 0;
   Code code = Code::kOk;  ///< else the batch was refused whole, for the reason in `message`
   std::string message;
+  /// The daemon had taken it in before, and its acknowledgement was lost: it is counted once.
+  bool duplicate = false;
 };
 
 struct AcknowledgedPushOptions {
-  /// Batches sent and not acknowledged yet; Write waits for an acknowledgement beyond that.
+  /// Batches sent and not acknowledged yet; Write waits for an acknowledgement beyond that. With
+  /// retry_for at most 64.
   std::size_t max_unacknowledged = 32;
+  /// Not 0: effectively once. When the connection breaks, or the daemon answers UNAVAILABLE (it
+  /// stops; its log's disk fails), what is not acknowledged is sent again, over a new call, until
+  /// the daemon has answered nothing for so long. It recognises what it has taken in already, even
+  /// if it was killed meanwhile and has a log (store.durability). To that end the batches are
+  /// numbered under an id of 16 random bytes, and kept here until they are acknowledged.
+  /// Not promised: that, where the last try failed, what is not acknowledged was not taken in.
+  std::chrono::milliseconds retry_for{0};
   /// Called in order with each acknowledgement, from Write, Flush or Finish. Without it, a refused
   /// batch is thrown as an Error by Flush or Finish.
   std::function<void(const Acknowledgement&)> on_acknowledgement;
@@ -105,6 +116,8 @@ struct AcknowledgedPushSummary {
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;          ///< of accepted batches, as in PushSummary
   std::uint64_t refused_batches = 0;  ///< refused whole
+  std::uint64_t duplicates = 0;       ///< of `batches`: see Acknowledgement
+  std::uint64_t retries = 0;          ///< calls that were begun anew
 };
 
 /// Bidirectional: every batch is acknowledged in order, and a refused one does not end the call.

@@ -100,6 +100,7 @@ absl::Status TcpProducer::Introduce(const std::string& host, bool this_machine) 
   std::string bytes;
   if (!options_.token.empty()) wire::AppendToken(bytes, options_.token);
   wire::AppendPreamble(bytes);
+  if (!options_.producer.empty()) wire::AppendProducer(bytes, options_.producer);
   return Send(std::as_bytes(std::span(bytes)), {});
 }
 
@@ -141,17 +142,32 @@ absl::StatusOr<std::uint64_t> TcpProducer::SendPairs(const TcpStream& stream,
 absl::StatusOr<std::uint64_t> TcpProducer::SendParts(const TcpStream& stream,
                                                      std::span<const std::byte> first,
                                                      std::span<const std::byte> values) {
+  const std::uint64_t id = next_batch_;
+  absl::Status sent = SendFrame(stream, wire::FrameType::kBatch, id, first, values);
+  if (!sent.ok()) return sent;
+  ++next_batch_;
+  return id;
+}
+
+absl::Status TcpProducer::SendNumbered(const TcpStream& stream, std::uint64_t number,
+                                       std::span<const std::byte> payloads,
+                                       std::span<const std::byte> values) {
+  return SendFrame(stream, wire::FrameType::kSequencedBatch, number, payloads, values);
+}
+
+absl::Status TcpProducer::SendFrame(const TcpStream& stream, wire::FrameType frame,
+                                    std::uint64_t id, std::span<const std::byte> first,
+                                    std::span<const std::byte> values) {
   if (!broken_.ok()) return broken_;
   while (unanswered_.size() >= options_.window_batches) {
     if (absl::Status received = Receive(true); !received.ok()) return received;
   }
-  const std::uint64_t id = next_batch_++;
   head_.clear();
-  wire::AppendBatchHeader(head_, stream.handle, id, stream.type, first.size() + values.size());
+  wire::AppendBatchHeader(head_, stream.handle, id, stream.type, first.size() + values.size(),
+                          frame);
   head_.append(reinterpret_cast<const char*>(first.data()), first.size());
   unanswered_.push_back(id);
-  if (absl::Status sent = Send(std::as_bytes(std::span(head_)), values); !sent.ok()) return sent;
-  return id;
+  return Send(std::as_bytes(std::span(head_)), values);
 }
 
 absl::StatusOr<std::uint64_t> TcpProducer::SendStrings(const TcpStream& stream,
@@ -161,8 +177,8 @@ absl::StatusOr<std::uint64_t> TcpProducer::SendStrings(const TcpStream& stream,
   return SendBatch(stream, std::as_bytes(std::span(items_)));
 }
 
-absl::Status TcpProducer::Flush() {
-  while (broken_.ok() && !unanswered_.empty()) {
+absl::Status TcpProducer::AwaitAnswers(std::size_t unanswered) {
+  while (broken_.ok() && unanswered_.size() > unanswered) {
     if (absl::Status received = Receive(true); !received.ok()) return received;
   }
   return broken_;
@@ -281,7 +297,9 @@ absl::Status TcpProducer::HandleFrame(const wire::ServerFrame& frame) {
       return Break(absl::InternalError("the server answered a batch out of order"));
     }
     unanswered_.pop_front();
-    if (errors_.size() < options_.errors_max) {
+    if (options_.on_answer) {
+      options_.on_answer({frame.batch_id, 0, 0, status});
+    } else if (errors_.size() < options_.errors_max) {
       errors_.push_back({frame.batch_id, status});
     } else {
       ++errors_dropped_;
@@ -295,6 +313,9 @@ absl::Status TcpProducer::HandleFrame(const wire::ServerFrame& frame) {
   ++acknowledged_;
   accepted_ += frame.accepted;
   refused_ += frame.refused;
+  if (options_.on_answer) {
+    options_.on_answer({frame.batch_id, frame.accepted, frame.refused, absl::OkStatus()});
+  }
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,6 +45,20 @@ struct TcpProducerOptions {
   /// Shown to the server first, "" for none. Without TLS it travels in clear, and only to an
   /// address of this machine (127.x.x.x, ::1).
   std::string token = {};
+  /// Not empty: 16 bytes, not all 0, under which SendNumbered's batches are recognised when they
+  /// come again (docs/protocol.md).
+  std::string producer;
+  /// Told of each batch's answer, in their order, by the call that read it; errors are then not
+  /// kept. May be empty.
+  std::function<void(const struct BatchAnswer&)> on_answer = {};
+};
+
+/// What the server said to one batch. Not OK: it was refused, and the counts are 0.
+struct BatchAnswer {
+  std::uint64_t batch_id = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  absl::Status status;
 };
 
 /// An open stream on one connection.
@@ -99,8 +114,15 @@ class TcpProducer {
   absl::StatusOr<std::uint64_t> SendStrings(const TcpStream& stream,
                                             std::span<const std::string_view> items);
 
+  /// The same of batch `number`, which is its id, of this producer to this stream; `payloads`
+  /// packed or none. REQUIRES: options.producer.
+  absl::Status SendNumbered(const TcpStream& stream, std::uint64_t number,
+                            std::span<const std::byte> payloads, std::span<const std::byte> values);
+
   /// Waits until every batch has been answered.
-  absl::Status Flush();
+  absl::Status Flush() { return AwaitAnswers(0); }
+  /// Waits until at most so many batches are not.
+  absl::Status AwaitAnswers(std::size_t unanswered);
 
   std::uint64_t accepted() const { return accepted_; }  ///< values acknowledged
   std::uint64_t refused() const {
@@ -117,6 +139,8 @@ class TcpProducer {
   absl::StatusOr<std::uint64_t> SendParts(const TcpStream& stream, std::span<const std::byte> first,
                                           std::span<const std::byte> values);
   absl::Status Introduce(const std::string& host, bool this_machine);
+  absl::Status SendFrame(const TcpStream& stream, wire::FrameType frame, std::uint64_t id,
+                         std::span<const std::byte> first, std::span<const std::byte> values);
   absl::Status Send(std::span<const std::byte> head, std::span<const std::byte> body);
   ssize_t ReceiveSome(bool wait);
   absl::Status Receive(bool wait);

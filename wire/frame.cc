@@ -49,7 +49,10 @@ std::size_t FixedBytes(FrameType type) {
     case FrameType::kOpen:
       return kOpenHeaderBytes;
     case FrameType::kBatch:
+    case FrameType::kSequencedBatch:
       return kBatchHeaderBytes;
+    case FrameType::kProducer:
+      return kProducerBytes;
     case FrameType::kOpened:
       return kOpenedBytes;
     case FrameType::kAck:
@@ -66,6 +69,10 @@ const char* FrameName(FrameType type) {
       return "OPEN";
     case FrameType::kBatch:
       return "BATCH";
+    case FrameType::kProducer:
+      return "PRODUCER";
+    case FrameType::kSequencedBatch:
+      return "SEQUENCED_BATCH";
     case FrameType::kOpened:
       return "OPENED";
     case FrameType::kAck:
@@ -114,16 +121,17 @@ HeaderCheck CheckHeader(std::span<const std::byte> bytes, std::uint64_t offset, 
   }
   if (bytes.size() > kTypeOffset) {
     const auto type = static_cast<std::uint8_t>(bytes[kTypeOffset]);
-    const bool known = from_client ? (type == 1 || type == 2) : (type >= 129 && type <= 131);
+    const bool known = from_client ? (type >= 1 && type <= 4) : (type >= 129 && type <= 131);
     if (!known) {
       return fail(FrameError::Kind::kUnknownType, offset + kTypeOffset,
                   "unknown frame type " + std::to_string(type) + at_byte(offset + kTypeOffset) +
-                      (from_client ? "; expected 1 (OPEN) or 2 (BATCH)"
+                      (from_client ? "; expected 1 (OPEN) to 4 (SEQUENCED_BATCH)"
                                    : "; expected 129 (OPENED), 130 (ACK) or 131 (ERROR)"));
     }
     check.type = static_cast<FrameType>(type);
     const std::size_t least = FixedBytes(check.type);
-    const bool fixed = check.type == FrameType::kOpened || check.type == FrameType::kAck;
+    const bool fixed = check.type == FrameType::kOpened || check.type == FrameType::kAck ||
+                       check.type == FrameType::kProducer;
     if (frame_bytes < least) {
       return fail(FrameError::Kind::kTooShort, offset,
                   "frame length " + std::to_string(frame_bytes - kLengthBytes) + " of " +
@@ -147,11 +155,12 @@ HeaderCheck CheckHeader(std::span<const std::byte> bytes, std::uint64_t offset, 
                 "reserved field" + at_byte(offset + kReservedOffset) + " is " +
                     std::to_string(reserved) + "; expected 0");
   }
-  if (check.type == FrameType::kBatch && bytes.size() >= kBodyOffset + 8) {
+  const bool batch = check.type == FrameType::kBatch || check.type == FrameType::kSequencedBatch;
+  if (batch && bytes.size() >= kBodyOffset + 8) {
     if (const auto reserved = Load<std::uint32_t>(bytes, kBodyOffset + 4); reserved != 0) {
       return fail(FrameError::Kind::kReserved, offset + kBodyOffset + 4,
-                  "reserved field" + at_byte(offset + kBodyOffset + 4) + " of BATCH is " +
-                      std::to_string(reserved) + "; expected 0");
+                  "reserved field" + at_byte(offset + kBodyOffset + 4) + " of " +
+                      FrameName(check.type) + " is " + std::to_string(reserved) + "; expected 0");
     }
   }
   check.frame_bytes = frame_bytes;
@@ -281,6 +290,16 @@ DecodeResult ClientFrameDecoder::Next(std::span<const std::byte> bytes, ClientFr
   if (check.type == FrameType::kOpen) {
     frame.batch_id = 0;
     frame.payload = bytes.first(check.frame_bytes).subspan(kOpenHeaderBytes);
+  } else if (check.type == FrameType::kProducer) {
+    frame.handle = 0;
+    frame.batch_id = 0;
+    frame.payload = bytes.first(check.frame_bytes).subspan(kBodyOffset);
+    if (std::all_of(frame.payload.begin(), frame.payload.end(),
+                    [](std::byte byte) { return byte == std::byte{0}; })) {
+      return Fail(FrameError::Kind::kReserved, offset_ + kBodyOffset,
+                  "the id of PRODUCER at byte " + std::to_string(offset_ + kBodyOffset) +
+                      " is 0; expected 16 random bytes");
+    }
   } else {
     frame.batch_id = Load<std::uint64_t>(bytes, kBodyOffset + 8);
     frame.payload = bytes.first(check.frame_bytes).subspan(kBatchHeaderBytes);
@@ -333,8 +352,7 @@ DecodeResult ServerFrameDecoder::Next(std::span<const std::byte> bytes, ServerFr
       frame.message = {reinterpret_cast<const char*>(message.data()), message.size()};
       break;
     }
-    case FrameType::kOpen:
-    case FrameType::kBatch:
+    default:  // CheckHeader refused what a client sends
       break;
   }
   consumed = check.frame_bytes;
@@ -411,9 +429,15 @@ void AppendOpen(std::string& out, std::uint32_t handle, WireElement type, std::s
   out.append(name);
 }
 
+void AppendProducer(std::string& out, std::string_view id) {
+  assert(id.size() == kProducerIdBytes);
+  AppendHeader(out, kProducerBytes, FrameType::kProducer, 0);
+  out.append(id);
+}
+
 void AppendBatchHeader(std::string& out, std::uint32_t handle, std::uint64_t batch_id,
-                       WireElement type, std::size_t payload_bytes) {
-  AppendHeader(out, kBatchHeaderBytes + payload_bytes, FrameType::kBatch, type.byte());
+                       WireElement type, std::size_t payload_bytes, FrameType frame) {
+  AppendHeader(out, kBatchHeaderBytes + payload_bytes, frame, type.byte());
   Store(out, handle);
   Store(out, std::uint32_t{0});
   Store(out, batch_id);

@@ -30,6 +30,9 @@ inline constexpr std::size_t kPreambleBytes = 8;
 inline constexpr std::size_t kHeaderBytes = 8;
 /// The length field itself, which `length` does not count.
 inline constexpr std::size_t kLengthBytes = 4;
+/// Header and id.
+inline constexpr std::size_t kProducerBytes = 24;
+inline constexpr std::size_t kProducerIdBytes = 16;
 /// Header, handle, reserved, batch id: where the values of a BATCH begin.
 inline constexpr std::size_t kBatchHeaderBytes = 24;
 static_assert(kPreambleBytes % 8 == 0 && kBatchHeaderBytes % 8 == 0, "keeps values 8-aligned");
@@ -47,12 +50,11 @@ inline constexpr std::size_t kFrameBytesMaxDefault = (std::size_t{4} << 20) + kB
 enum class FrameType : std::uint8_t {
   kOpen = 1,
   kBatch = 2,
-  // 3 PRODUCER and 4 SEQUENCED_BATCH are reserved for exactly-once producers (docs/protocol.md);
-  // version 1 answers them as unknown types.
+  kProducer = 3,        ///< whose batches the SEQUENCED_BATCHes behind it are; not answered
+  kSequencedBatch = 4,  ///< a BATCH whose id is its producer's number for it
   kOpened = 129,
   kAck = 130,
   kError = 131,
-  // 132 PRODUCER_STATE is reserved with them.
 };
 
 /// Values on the wire; the numbers of tidemark.v1.ValueType. kDefault: the server's default when it
@@ -104,8 +106,8 @@ inline constexpr std::uint32_t kErrorFatal = 1;     ///< the connection is close
 inline constexpr std::uint32_t kErrorForBatch = 2;  ///< answers the BATCH batch_id
 inline constexpr std::uint32_t kErrorForOpen = 4;   ///< answers the OPEN of handle
 
-/// What a client sends. `payload`: the name of an OPEN, the values of a BATCH; it points into the
-/// bytes that were decoded.
+/// What a client sends. `payload`: the name of an OPEN, the values of a batch, the id of a
+/// PRODUCER; it points into the bytes that were decoded.
 struct ClientFrame {
   FrameType type = FrameType::kBatch;
   std::uint8_t value_type = 0;
@@ -117,6 +119,7 @@ struct ClientFrame {
   std::string_view name() const {
     return {reinterpret_cast<const char*>(payload.data()), payload.size()};
   }
+  std::string_view producer() const { return name(); }
 };
 
 /// What a server sends; members that a type does not carry are 0. `message` points into the bytes
@@ -213,10 +216,13 @@ bool SplitPairs(std::span<const std::byte> bytes, WireType type, PairParts& part
 // Encoders append to `out`.
 void AppendPreamble(std::string& out);
 void AppendOpen(std::string& out, std::uint32_t handle, WireElement type, std::string_view name);
-/// Everything of a BATCH but its values, of which payload_bytes follow.
+/// REQUIRES: id has kProducerIdBytes, not all of them 0.
+void AppendProducer(std::string& out, std::string_view id);
+/// Everything of a BATCH, or of a SEQUENCED_BATCH, but its values, of which payload_bytes follow.
 /// REQUIRES: payload_bytes <= 2^32 - 1 - kBatchHeaderBytes.
 void AppendBatchHeader(std::string& out, std::uint32_t handle, std::uint64_t batch_id,
-                       WireElement type, std::size_t payload_bytes);
+                       WireElement type, std::size_t payload_bytes,
+                       FrameType frame = FrameType::kBatch);
 void AppendBatch(std::string& out, std::uint32_t handle, std::uint64_t batch_id, WireElement type,
                  std::span<const std::byte> values);
 /// One item of a string batch's payload.

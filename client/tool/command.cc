@@ -38,6 +38,7 @@ struct Options {
   std::string frequency_epsilon;
   std::string last;
   std::string window;
+  std::string retry = "10s";
   std::string buckets;
   std::string bounds;
   std::string support;
@@ -165,6 +166,10 @@ void Command::Define() {
   push->add_option("--y-column", options_.y_column, "CSV: the column of the y of pairs (x, y)")
       ->option_text("N")
       ->excludes(weights);
+  push->add_option("--retry", options_.retry,
+                   "Try a daemon that does not answer again for so long, each value counted once "
+                   "(default 10s); none: not at all")
+      ->option_text("DURATION");
   push->add_option("--repeat", options_.repeat, "Stream the file K times")->option_text("K");
   push->add_flag("--raw", options_.push.raw,
                  "The input is packed little-endian values, ipv6 in network order");
@@ -497,6 +502,10 @@ int Command::Push() {
   } else if (!options_.y_column.empty()) {
     push.payload = client::PayloadType::kY;
     push.payload_column = options_.y_column;
+  }
+  if (options_.retry != "none") {
+    push.retry_for =
+        std::chrono::ceil<std::chrono::milliseconds>(ToDuration("--retry", options_.retry));
   }
   if (!options_.repeat.empty()) push.repeat = ToCount("--repeat", options_.repeat, UINT32_MAX);
   return RunPush(To(), push, environment_);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -37,9 +38,11 @@ client::ValueType FindType(client::Client& client, const PushOptions& options) {
 // One push in progress: what was counted, and what ended it early.
 class Run {
  public:
-  Run(client::Pusher* pusher, ByteSource* source, const PushOptions& options, ValueType type,
+  Run(client::AcknowledgedPusher* pusher, const std::optional<client::Error>* refusal,
+      ByteSource* source, const PushOptions& options, ValueType type,
       const Environment& environment)
       : pusher_(pusher),
+        refusal_(refusal),
         source_(source),
         options_(options),
         type_(type),
@@ -194,12 +197,14 @@ class Run {
   }
 
   void Count(std::uint64_t values) {
+    if (*refusal_) throw **refusal_;
     sent_ += values;
     const std::string line = progress_.Update(Clock::now() - start_, source_->bytes_read(), sent_);
     if (!line.empty()) environment_.err << line << std::flush;
   }
 
-  client::Pusher* pusher_;
+  client::AcknowledgedPusher* pusher_;
+  const std::optional<client::Error>* refusal_;
   ByteSource* source_;
   const PushOptions& options_;
   ValueType type_;
@@ -216,8 +221,9 @@ std::string Plural(std::uint64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-void Report(const PushOptions& options, ValueType type, const client::PushSummary& summary,
-            const Run& run, double seconds, std::ostream& out) {
+void Report(const PushOptions& options, ValueType type,
+            const client::AcknowledgedPushSummary& summary, const Run& run, double seconds,
+            std::ostream& out) {
   const double rate = seconds > 0 ? static_cast<double>(summary.accepted) / seconds : 0;
   if (options.json) {
     const Json json = {{"stream", options.stream},
@@ -264,7 +270,13 @@ int RunPush(const client::ClientOptions& to, const PushOptions& options,
     throw UsageError("stream \"" + options.stream +
                      "\" holds strings, which have no packed form; leave --raw out");
   }
-  client::Pusher pusher = client.Push(options.stream);
+  client::AcknowledgedPushOptions pushing;
+  pushing.retry_for = options.retry_for;
+  std::optional<client::Error> refusal;  // the first batch that was refused ends the push
+  pushing.on_acknowledgement = [&refusal](const client::Acknowledgement& answer) {
+    if (answer.code != client::Code::kOk && !refusal) refusal.emplace(answer.code, answer.message);
+  };
+  client::AcknowledgedPusher pusher = client.PushAcknowledged(options.stream, pushing);
   // The first signal ends the input, and what was read is still sent.
   interrupt.SetAction([&pusher](int count) {
     if (count > 1) pusher.Cancel();
@@ -274,9 +286,10 @@ int RunPush(const client::ClientOptions& to, const PushOptions& options,
     ~ClearAction() { interrupt.SetAction({}); }
   } clear_action{interrupt};
 
-  Run run(&pusher, &source, options, type, environment);
+  Run run(&pusher, &refusal, &source, options, type, environment);
   run.PushAll();
-  const client::PushSummary summary = pusher.Finish();
+  const client::AcknowledgedPushSummary summary = pusher.Finish();
+  if (refusal) throw *refusal;
   const double seconds = run.seconds();
   if (run.problem().empty()) {
     Report(options, type, summary, run, seconds, environment.out);

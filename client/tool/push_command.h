@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_CLIENT_TOOL_PUSH_COMMAND_H_
 #define TIDEMARK_CLIENT_TOOL_PUSH_COMMAND_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ struct PushOptions {
   client::PayloadType payload = client::PayloadType::kNone;
   std::optional<std::string> payload_column;  ///< of the payload; needs `column`
   std::uint64_t repeat = 1;
+  /// How long an unreachable daemon is tried again; 0: not at all.
+  std::chrono::milliseconds retry_for{0};
   bool raw = false;       ///< packed little-endian values instead of text
   bool skip_bad = false;  ///< count what is no value and go on
   bool json = false;
@@ -26,8 +29,9 @@ struct PushOptions {
 
 /// The first bad value ends the push with status 1: every value before it is taken in, nothing
 /// after it is sent, and the message says how many were taken in. SIGINT or SIGTERM end it in the
-/// same way; a second one does not wait for the daemon.
-/// Errors: client::Error, UsageError, InputError.
+/// same way; a second one does not wait for the daemon. A cut connection, or a daemon that stops
+/// and is back within retry_for, changes nothing: each value is counted once. Errors:
+/// client::Error, UsageError, InputError.
 int RunPush(const client::ClientOptions& to, const PushOptions& options,
             const Environment& environment);
 

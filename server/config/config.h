@@ -125,9 +125,13 @@ struct Config {
 
   /// What outlives the process, in daemon.data_dir.
   struct Store {
-    /// none: nothing. log: definitions of streams and every batch; a batch is acknowledged when it
-    /// is synced.
+    /// none: nothing. snapshot: all streams, now and then, and when the daemon stops. log:
+    /// definitions of streams and every batch, and snapshots, so that a start need not read all of
+    /// it; a batch is acknowledged when it is synced.
     std::string durability = "none";
+    /// From one snapshot to the next. In mode snapshot a crash loses so much; in mode log a start
+    /// replays so much, twice that if the newest snapshot is damaged.
+    std::uint64_t snapshot_interval_s = 300;
     /// From one sync to the next, while batches come. An acknowledgement waits for at most so long
     /// and two syncs; each is worth as many batches as came meanwhile. 0: one after the other.
     std::uint64_t sync_interval_us = 5'000;
@@ -153,6 +157,8 @@ struct Config {
     std::uint64_t max_memory_bytes = 0;
     /// A stream to which nothing came for so long is deleted, its definition too; 0: never.
     std::uint64_t stream_ttl_s = 0;
+    /// Producers that number their batches, those of all streams together: about 650 bytes each.
+    std::uint64_t max_producers = 100'000;
     /// Open connections of each protocol.
     std::uint64_t max_connections = 1000;
     std::uint64_t max_subscriptions = 1000;

@@ -76,6 +76,7 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
   const auto tick = static_cast<std::uint64_t>(Daemon::kTick.count());
   options.idle_trims_max =
       static_cast<std::uint32_t>((config.limits.stream_ttl_s + tick - 1) / tick);
+  options.producers_max = config.limits.max_producers;
   options.sort_workers = config.sort.workers == 0 ? Cores() : static_cast<int>(config.sort.workers);
   if (config.sort.workers == 0) {
     options.sort_workers_for_gl = static_cast<int>(sort::RouteTable{}.gl_requests);
@@ -188,7 +189,7 @@ struct Daemon::Parts {
   Metrics metrics;
   Guard guard;
   std::optional<TlsHolder> tls;
-  std::optional<StoredLog> log;  // before the pipeline, which tells it of batches
+  std::unique_ptr<StoredLog> log;  // before the pipeline, which tells it of batches
   Pipeline pipeline;
   IoThreads io;  // after the pipeline: handlers left in it hold streams when it is destroyed
   std::optional<GrpcFront> grpc;
@@ -234,9 +235,9 @@ absl::Status Daemon::Parts::StartServers() {
     serve("http", *config.listen.http, http->address().port);
   }
   // Behind HTTP, which says that the daemon starts; before anything that takes values in.
-  absl::StatusOr<std::optional<StoredLog>> stored = OpenStoredLog(config, pipeline);
+  absl::StatusOr<std::unique_ptr<StoredLog>> stored = OpenStoredLog(config, pipeline, metrics);
   if (!stored.ok()) return stored.status();
-  if (stored->has_value()) log.emplace(*std::move(*stored));
+  log = *std::move(stored);
   if (config.listen.tcp) {
     TcpServerOptions options;
     options.listen = ListenAt(*config.listen.tcp, config);
@@ -292,6 +293,7 @@ HttpCallbacks Daemon::Parts::Callbacks() {
   HttpCallbacks callbacks;
   callbacks.metrics = [this] {
     pipeline.UpdateGauges();
+    if (ready && log) log->UpdateMetrics();  // not before it is there
     return metrics.Serialize();
   };
   callbacks.not_ready = [this]() -> std::optional<std::string> {

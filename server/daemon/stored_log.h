@@ -1,4 +1,4 @@
-// The daemon's log in its data folder: replayed at start, written to from then on.
+// What outlives the daemon, in its data folder: loaded at start, written to from then on.
 #ifndef TIDEMARK_SERVER_DAEMON_STORED_LOG_H_
 #define TIDEMARK_SERVER_DAEMON_STORED_LOG_H_
 
@@ -10,29 +10,45 @@
 #include "server/config/config.h"
 #include "server/durability/durable_log.h"
 #include "server/durability/folder_lock.h"
+#include "server/durability/snapshots.h"
 #include "server/pipeline/pipeline.h"
+#include "server/telemetry/metrics.h"
 
 namespace tidemark::server {
 
-/// Thread: one. Lifetime: until the pipeline is used no more.
+/// Thread: Stop one; UpdateMetrics any one at a time. Lifetime: until the pipeline is used no more.
 class StoredLog {
  public:
-  StoredLog(FolderLock lock, std::unique_ptr<DurableLog> log)
-      : lock_(std::move(lock)), log_(std::move(log)) {}
+  /// `log`: null in mode snapshot.
+  StoredLog(FolderLock lock, std::unique_ptr<DurableLog> log, Metrics& metrics)
+      : lock_(std::move(lock)), metrics_(metrics), log_(std::move(log)) {}
 
-  /// When no source takes anything in any more. What fails is logged.
+  /// From now on. Call once.
+  void TakeSnapshots(const Config& config, Pipeline& pipeline, const LoadedSnapshot& loaded);
+  /// When no source takes anything in any more, and the pipeline still runs: in mode snapshot the
+  /// last one is taken. What fails is logged.
   void Stop();
+  /// Before a scrape.
+  void UpdateMetrics();
 
  private:
+  void OnSnapshot(const absl::StatusOr<SnapshotReport>& taken);
+
   FolderLock lock_;
+  Metrics& metrics_;
   std::unique_ptr<DurableLog> log_;
+  store::LogStats told_;  // to the metrics
+  std::optional<Snapshots> snapshots_;
 };
 
-/// Replays <data_dir>/store into the pipeline, which has started and is not used yet, and has it
-/// log there; nullopt if store.durability is none.
-/// Errors: FAILED_PRECONDITION if another process uses the folder, or a later version wrote it;
-/// DATA_LOSS with file, offset and what is lost; the file system's.
-absl::StatusOr<std::optional<StoredLog>> OpenStoredLog(const Config& config, Pipeline& pipeline);
+/// Loads the newest snapshot of <data_dir>/store and replays the log behind it into the pipeline,
+/// which has started and is not used yet, and has it written there from now on; null if
+/// store.durability is none. `metrics` outlives it.
+/// Errors: FAILED_PRECONDITION if another process uses the folder, a later version wrote it, or
+/// there is a log in mode snapshot; DATA_LOSS with file, offset and what is lost; the file
+/// system's.
+absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, Pipeline& pipeline,
+                                                         Metrics& metrics);
 
 }  // namespace tidemark::server
 

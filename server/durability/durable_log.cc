@@ -77,7 +77,8 @@ absl::StatusOr<std::uint64_t> DurableLog::Batch(const LoggedBatch& batch) {
   if (batch.form == BatchForm::kTexts) store::AppendTexts(batch.texts, texts);
   return Append(store::Batch{
       .stream_id = batch.stream_id,
-      .recorded_time_us = batch.time,
+      .recorded_time_us = batch.stamp.time,
+      .producer = {batch.stamp.from.producer, batch.stamp.from.number},
       .value_type = static_cast<std::uint8_t>(batch.element.value),
       .payload_type = static_cast<std::uint8_t>(batch.element.payload),
       .form = static_cast<std::uint8_t>(batch.form),

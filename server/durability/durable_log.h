@@ -36,6 +36,13 @@ class DurableLog final : public StreamLog {
                                         const StreamSettings& settings) override;
   absl::Status Deleted(std::uint64_t stream_id) override;
   absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) override;
+  /// The next stream's id.
+  std::uint64_t next_stream_id() {
+    const std::lock_guard lock(mutex_);
+    return next_stream_id_;
+  }
+  /// A snapshot holds what the records up to this one did.
+  void ReleaseThrough(std::uint64_t sequence) { thread_.log().ReleaseThrough(sequence); }
   std::uint64_t last_sequence() const override { return thread_.log().Stats().last_sequence; }
   void WhenDurable(std::uint64_t sequence, IngestSink::Durable done) override;
 

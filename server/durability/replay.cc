@@ -1,5 +1,6 @@
 #include "server/durability/replay.h"
 
+#include <algorithm>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -24,9 +25,14 @@ std::span<const std::byte> AsBytes(std::string_view text) {
 
 class Replay {
  public:
-  explicit Replay(Pipeline& pipeline) : pipeline_(pipeline) {}
+  Replay(Pipeline& pipeline, const LoadedSnapshot& snapshot)
+      : pipeline_(pipeline), snapshot_(snapshot), streams_(snapshot.streams) {
+    result_.next_stream_id = snapshot.next_stream_id;
+    for (const auto& [id, stream] : snapshot.streams) held_.emplace(id, stream->last_logged());
+  }
 
   absl::Status Visit(std::uint64_t sequence, const store::LogEntry& entry) {
+    if (Covered(sequence, entry)) return absl::OkStatus();
     const absl::Status status = std::visit([this](const auto& what) { return Do(what); }, entry);
     if (status.ok()) return status;
     const auto code = absl::IsFailedPrecondition(status) ? absl::StatusCode::kFailedPrecondition
@@ -38,6 +44,16 @@ class Replay {
   Replayed& result() { return result_; }
 
  private:
+  // By the snapshot: see snapshots.h.
+  bool Covered(std::uint64_t sequence, const store::LogEntry& entry) {
+    const std::uint64_t id = std::visit([](const auto& what) { return what.stream_id; }, entry);
+    const auto held = held_.find(id);
+    if (held == held_.end()) return id < snapshot_.next_stream_id;
+    if (!std::holds_alternative<store::StreamCreated>(entry)) return sequence <= held->second;
+    result_.next_stream_id = std::max(result_.next_stream_id, id + 1);
+    return true;
+  }
+
   absl::Status Do(const store::StreamCreated& created) {
     absl::StatusOr<Definition> definition = DecodeDefinition(created.definition);
     if (!definition.ok()) return definition.status();
@@ -89,27 +105,27 @@ class Replay {
   }
 
   AppendResult Append(const StreamHandle& stream, const store::Batch& batch) {
+    const BatchStamp stamp(batch.recorded_time_us,
+                           {batch.producer.producer, batch.producer.sequence});
     const std::span<const std::byte> payloads = AsBytes(batch.payloads);
     const bool pairs = stream->settings().payload != PayloadType::kNone;
     switch (static_cast<BatchForm>(batch.form)) {
       case BatchForm::kPacked:
-        return pairs
-                   ? pipeline_.AppendPairs(stream, AsBytes(batch.values), payloads,
-                                           batch.recorded_time_us)
-                   : pipeline_.AppendPacked(stream, AsBytes(batch.values), batch.recorded_time_us);
+        return pairs ? pipeline_.AppendPairs(stream, AsBytes(batch.values), payloads, stamp)
+                     : pipeline_.AppendPacked(stream, AsBytes(batch.values), stamp);
       case BatchForm::kNumbers: {
         if (batch.value_bytes != sizeof(double)) break;
         std::vector<double> numbers(batch.count);
         if (!numbers.empty()) {
           std::memcpy(numbers.data(), batch.values.data(), batch.values.size());
         }
-        return pipeline_.AppendNumbers(stream, numbers, batch.recorded_time_us);
+        return pipeline_.AppendNumbers(stream, numbers, stamp);
       }
       case BatchForm::kTexts: {
         if (batch.value_bytes != 0) break;
         const std::vector<std::string_view> texts = store::BatchTexts(batch);
-        return pairs ? pipeline_.AppendStringPairs(stream, texts, payloads, batch.recorded_time_us)
-                     : pipeline_.AppendStrings(stream, texts, batch.recorded_time_us);
+        return pairs ? pipeline_.AppendStringPairs(stream, texts, payloads, stamp)
+                     : pipeline_.AppendStrings(stream, texts, stamp);
       }
     }
     AppendResult unknown;
@@ -131,6 +147,8 @@ class Replay {
   }
 
   Pipeline& pipeline_;
+  const LoadedSnapshot& snapshot_;
+  absl::flat_hash_map<std::uint64_t, std::uint64_t> held_;  // by id: the image's last record
   absl::flat_hash_map<std::uint64_t, StreamHandle> streams_;
   Replayed result_;
 };
@@ -138,11 +156,12 @@ class Replay {
 }  // namespace
 
 absl::StatusOr<Replayed> ReplayLog(store::FileSystem& files, const std::string& folder,
-                                   Pipeline& pipeline) {
-  Replay replay(pipeline);
+                                   Pipeline& pipeline, const LoadedSnapshot& snapshot) {
+  Replay replay(pipeline, snapshot);
   pipeline.SetReplaying(true);
-  absl::StatusOr<store::LogEnd> end =
-      store::ReadLog(files, folder, 0, [&](std::uint64_t sequence, const store::LogEntry& entry) {
+  const std::uint64_t position = snapshot.header ? snapshot.header->log_position : 0;
+  absl::StatusOr<store::LogEnd> end = store::ReadLog(
+      files, folder, position, [&](std::uint64_t sequence, const store::LogEntry& entry) {
         return replay.Visit(sequence, entry);
       });
   pipeline.SetReplaying(false);

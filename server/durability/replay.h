@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/durability/snapshots.h"
 #include "server/pipeline/pipeline.h"
 #include "server/store/file_system.h"
 #include "server/store/log_reader.h"
@@ -24,12 +25,13 @@ struct Replayed {
   std::uint64_t values = 0;  ///< that were accepted
 };
 
-/// REQUIRES: the pipeline has started, has no stream, and nothing else uses it.
+/// What the log says behind the snapshot's position, into the pipeline that has its streams.
+/// REQUIRES: the pipeline has started, has no other stream, and nothing else uses it.
 /// Waits where a source would. Returns when all is taken in, not when all is summarized. Errors:
 /// ReadLog's; DATA_LOSS for a record that contradicts those before it, with its sequence number:
 /// written by a program with faults. The pipeline must not be used then.
 absl::StatusOr<Replayed> ReplayLog(store::FileSystem& files, const std::string& folder,
-                                   Pipeline& pipeline);
+                                   Pipeline& pipeline, const LoadedSnapshot& snapshot = {});
 
 }  // namespace tidemark::server
 

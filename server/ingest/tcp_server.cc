@@ -1,5 +1,7 @@
 #include "server/ingest/tcp_server.h"
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <deque>
 #include <memory>
@@ -88,6 +90,8 @@ class FramedConnection final : public Connection {
       }
       if (frame.type == wire::FrameType::kOpen) {
         OnOpen(frame);
+      } else if (frame.type == wire::FrameType::kProducer) {
+        producer_ = ProducerId(frame.producer());
       } else {
         OnBatch(frame);
       }
@@ -96,7 +100,8 @@ class FramedConnection final : public Connection {
     if (batches_ > 0) context().metrics.batches.Increment(static_cast<double>(batches_));
     if (values_ > 0) context().metrics.values.Increment(static_cast<double>(values_));
     if (nan_ > 0) Refuse("nan", nan_);
-    batches_ = values_ = nan_ = 0;
+    if (duplicates_ > 0) context().metrics.duplicates.Increment(static_cast<double>(duplicates_));
+    batches_ = values_ = nan_ = duplicates_ = 0;
     WaitForLog();
     return parsed;
   }
@@ -291,6 +296,15 @@ class FramedConnection final : public Connection {
       RefuseBatch(frame, "bad_value", values, absl::InvalidArgumentError(error));
       return;
     }
+    BatchStamp stamp = now();
+    if (frame.type == wire::FrameType::kSequencedBatch) {
+      const absl::StatusOr<ProducerBatch> from = FromOf(frame);
+      if (!from.ok()) {
+        RefuseBatch(frame, "unknown_producer", values, from.status());
+        return;
+      }
+      stamp.from = *from;
+    }
     AppendResult result;
     std::uint64_t items = values;
     if (open->type.value == ValueType::kString) {
@@ -300,16 +314,16 @@ class FramedConnection final : public Connection {
         return;
       }
       items = std::max<std::size_t>(1, items_.size());
-      result = pairs ? context().sink.AppendStringPairs(open->stream, items_, parts.payloads, now())
-                     : context().sink.AppendStrings(open->stream, items_, now());
+      result = pairs ? context().sink.AppendStringPairs(open->stream, items_, parts.payloads, stamp)
+                     : context().sink.AppendStrings(open->stream, items_, stamp);
       if (items_.capacity() > kItemsKept) {
         items_.clear();
         items_.shrink_to_fit();
       }
     } else if (pairs) {
-      result = context().sink.AppendPairs(open->stream, parts.values, parts.payloads, now());
+      result = context().sink.AppendPairs(open->stream, parts.values, parts.payloads, stamp);
     } else {
-      result = context().sink.AppendPacked(open->stream, parts.values, now());
+      result = context().sink.AppendPacked(open->stream, parts.values, stamp);
     }
     if (!result.status.ok()) {
       if (absl::IsNotFound(result.status)) {  // deleted: let go of what it holds
@@ -319,20 +333,36 @@ class FramedConnection final : public Connection {
       RefuseBatch(frame, ReasonOf(result.status, Attempt::kBatch), items, result.status);
       return;
     }
-    ++batches_;
-    values_ += result.accepted;
-    nan_ += result.refused;
+    if (result.duplicate) {
+      ++duplicates_;
+    } else {
+      ++batches_;
+      values_ += result.accepted;
+      nan_ += result.refused;
+    }
     if (result.log_sequence == 0) {
       wire::AppendAck(Answers(), frame.batch_id, result.accepted, result.refused);
       return;
     }
-    held_.push_back({.sequence = result.log_sequence,
+    // A batch that came again may be older in the log than what is held before it.
+    const std::uint64_t before = held_.empty() ? 0 : held_.back().sequence;
+    held_.push_back({.sequence = std::max(before, result.log_sequence),
                      .batch_id = frame.batch_id,
                      .accepted = result.accepted,
                      .refused = result.refused,
                      .handle = frame.handle,
                      .behind = {}});
     held_bytes_ += wire::kAckBytes;
+  }
+
+  absl::StatusOr<ProducerBatch> FromOf(const wire::ClientFrame& frame) const {
+    if (!producer_) {
+      return absl::FailedPreconditionError("SEQUENCED_BATCH without a PRODUCER before it");
+    }
+    if (frame.batch_id == 0) {
+      return absl::InvalidArgumentError("numbers of batches begin with 1");
+    }
+    return ProducerBatch{*producer_, frame.batch_id};
   }
 
   void RefuseBatch(const wire::ClientFrame& frame, std::string_view reason, std::uint64_t values,
@@ -369,12 +399,14 @@ class FramedConnection final : public Connection {
   OpenStream* last_ = nullptr;
   std::uint32_t last_handle_ = 0;
   std::vector<std::string_view> items_;
+  std::optional<std::array<std::uint64_t, 2>> producer_;
   std::deque<Held> held_;
   std::size_t held_bytes_ = 0;  // what they will be as answers
   bool asked_ = false;          // the log was asked, and has not answered
   std::uint64_t batches_ = 0;
   std::uint64_t values_ = 0;
   std::uint64_t nan_ = 0;
+  std::uint64_t duplicates_ = 0;
 };
 
 std::string LimitMessage(std::size_t connections_max) {

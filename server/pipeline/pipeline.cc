@@ -43,6 +43,7 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
                .item_bytes_max = options.item_bytes_max,
                .text = TextBudget(options.text_bytes_max),
                .memory = {options.memory_bytes_max, options.memory_used},
+               .producers = ProducerMemory(options.producers_max),
                .pools = {},
                .merged =
                    [&metrics](std::chrono::duration<double> took) {
@@ -85,45 +86,47 @@ ElementType Pipeline::TypeOf(const StreamHandle& stream) const {
 }
 
 AppendResult Pipeline::Dispatch(AppendResult result, std::vector<Window> full) {
-  values_.fetch_add(result.accepted, std::memory_order_relaxed);
+  if (!result.duplicate) values_.fetch_add(result.accepted, std::memory_order_relaxed);
   for (const Window& window : full) gate_.Enter(window.weight());
   stage_.Enqueue(std::move(full));
   return result;
 }
 
 AppendResult Pipeline::AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
-                                    RecordedTime time) {
+                                    const BatchStamp& stamp) {
   std::vector<Window> full;
-  AppendResult result = stream->AppendPacked(values, time, full);
+  AppendResult result = stream->AppendPacked(values, stamp, full);
   return Dispatch(std::move(result), std::move(full));
 }
 
 AppendResult Pipeline::AppendNumbers(const StreamHandle& stream, std::span<const double> values,
-                                     RecordedTime time) {
+                                     const BatchStamp& stamp) {
   std::vector<Window> full;
-  AppendResult result = stream->AppendNumbers(values, time, full);
+  AppendResult result = stream->AppendNumbers(values, stamp, full);
   return Dispatch(std::move(result), std::move(full));
 }
 
 AppendResult Pipeline::AppendStrings(const StreamHandle& stream,
-                                     std::span<const std::string_view> values, RecordedTime time) {
+                                     std::span<const std::string_view> values,
+                                     const BatchStamp& stamp) {
   std::vector<Window> full;
-  AppendResult result = stream->AppendStrings(values, {}, time, full);
+  AppendResult result = stream->AppendStrings(values, {}, stamp, full);
   return Dispatch(std::move(result), std::move(full));
 }
 
 AppendResult Pipeline::AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
-                                   std::span<const std::byte> payloads, RecordedTime time) {
+                                   std::span<const std::byte> payloads, const BatchStamp& stamp) {
   std::vector<Window> full;
-  AppendResult result = stream->AppendPairs(values, payloads, time, full);
+  AppendResult result = stream->AppendPairs(values, payloads, stamp, full);
   return Dispatch(std::move(result), std::move(full));
 }
 
 AppendResult Pipeline::AppendStringPairs(const StreamHandle& stream,
                                          std::span<const std::string_view> values,
-                                         std::span<const std::byte> payloads, RecordedTime time) {
+                                         std::span<const std::byte> payloads,
+                                         const BatchStamp& stamp) {
   std::vector<Window> full;
-  AppendResult result = stream->AppendStrings(values, payloads, time, full);
+  AppendResult result = stream->AppendStrings(values, payloads, stamp, full);
   return Dispatch(std::move(result), std::move(full));
 }
 
@@ -177,6 +180,8 @@ void Pipeline::UpdateGauges() {
   metrics_.streams().Set(static_cast<double>(streams.size()));
   metrics_.summary_bytes().Set(static_cast<double>(summary_bytes));
   metrics_.window_bytes().Set(static_cast<double>(window_bytes));
+  metrics_.producers().Set(static_cast<double>(context_.producers.known()));
+  metrics_.producers_forgotten().Increment(static_cast<double>(context_.producers.TakeForgotten()));
   metrics_.dictionary_bytes().Set(static_cast<double>(context_.text.held()));
   metrics_.QueueDepth(kSortQueue).Set(static_cast<double>(gate_.keys()));
 }

@@ -33,6 +33,8 @@ struct PipelineOptions {
   std::function<std::uint64_t()> memory_used = nullptr;
   /// A stream that gets nothing between so many calls of Trim is deleted; 0: never.
   std::uint32_t idle_trims_max = 0;
+  /// Of all streams, whose batches are recognised when they come again (producers.h).
+  std::size_t producers_max = 100'000;
   int sort_workers = 1;
   /// More of them where the sorter divides windows between GL and the CPU: those that wait for GL
   /// use no core.
@@ -67,16 +69,17 @@ class Pipeline final : public IngestSink {
                                     std::optional<ElementType> type) override;
   ElementType TypeOf(const StreamHandle& stream) const override;
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
-                            RecordedTime time) override;
+                            const BatchStamp& stamp) override;
   AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
-                           std::span<const std::byte> payloads, RecordedTime time) override;
+                           std::span<const std::byte> payloads, const BatchStamp& stamp) override;
   AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
-                             RecordedTime time) override;
+                             const BatchStamp& stamp) override;
   AppendResult AppendStrings(const StreamHandle& stream, std::span<const std::string_view> values,
-                             RecordedTime time) override;
+                             const BatchStamp& stamp) override;
   AppendResult AppendStringPairs(const StreamHandle& stream,
                                  std::span<const std::string_view> values,
-                                 std::span<const std::byte> payloads, RecordedTime time) override;
+                                 std::span<const std::byte> payloads,
+                                 const BatchStamp& stamp) override;
   bool saturated() const override { return gate_.saturated(); }
   void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
 
@@ -85,7 +88,10 @@ class Pipeline final : public IngestSink {
   StreamRegistry& streams() { return registry_; }
   /// From now on `log` is told what streams take in, and acknowledgements wait for it; null: nobody
   /// is told. REQUIRES: nothing else uses the pipeline. `log` outlives its use.
-  void UseLog(StreamLog* log) { context_.log = log; }
+  void UseLog(StreamLog* log) {
+    context_.log = log;
+    context_.replayed_sequence = log == nullptr ? 0 : log->last_sequence();
+  }
   /// Null if there is none.
   StreamLog* log() { return context_.log; }
   /// While true, limits that many streams share and those of names and items are not looked at: of

@@ -130,6 +130,21 @@ std::uint64_t ValueBytes(const v1::Batch& batch) {
   return 0;
 }
 
+constexpr std::size_t kProducerIdBytes = 16;
+
+absl::StatusOr<ProducerBatch> FromOf(const v1::Batch& batch) {
+  const std::string& id = batch.producer();
+  if (id.empty() && batch.number() == 0) return ProducerBatch{};
+  const bool named = id.size() == kProducerIdBytes && ProducerId(id) != ProducerBatch{}.producer;
+  if (!named || batch.number() == 0) {
+    return WithRefusal(absl::InvalidArgumentError(Concat(
+                           "a batch with a producer of ", id.size(), " bytes and the number ",
+                           batch.number(), "; expected 16 bytes, not all 0, and a number from 1")),
+                       Refusal::kProducer);
+  }
+  return ProducerBatch{ProducerId(id), batch.number()};
+}
+
 }  // namespace
 
 absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Attempt& what) {
@@ -181,11 +196,11 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Atte
   return absl::OkStatus();
 }
 
-AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time) {
+AppendResult BatchReader::AppendValues(const v1::Batch& batch, const BatchStamp& stamp) {
   const bool pairs = PayloadOf(batch) != PayloadType::kNone;
   const auto append = [&](std::span<const std::byte> values) {
-    return pairs ? sink_.AppendPairs(stream_, values, PayloadBytesOf(batch), time)
-                 : sink_.AppendPacked(stream_, values, time);
+    return pairs ? sink_.AppendPairs(stream_, values, PayloadBytesOf(batch), stamp)
+                 : sink_.AppendPacked(stream_, values, stamp);
   };
   switch (batch.values_case()) {
     case v1::Batch::kFloat64:
@@ -205,8 +220,8 @@ AppendResult BatchReader::AppendValues(const v1::Batch& batch, RecordedTime time
     case v1::Batch::kString: {
       const std::vector<std::string_view> items(batch.string().values().begin(),
                                                 batch.string().values().end());
-      return pairs ? sink_.AppendStringPairs(stream_, items, PayloadBytesOf(batch), time)
-                   : sink_.AppendStrings(stream_, items, time);
+      return pairs ? sink_.AppendStringPairs(stream_, items, PayloadBytesOf(batch), stamp)
+                   : sink_.AppendStrings(stream_, items, stamp);
     }
     case v1::Batch::VALUES_NOT_SET:
       break;
@@ -224,13 +239,16 @@ AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
     return result;
   }
   Attempt what = Attempt::kBatch;
+  const absl::StatusOr<ProducerBatch> from = FromOf(batch);
   for (const bool reopen : {false, true}) {
-    result = AppendResult{.status = SelectStream(batch, reopen, what)};
+    result = AppendResult{.status = from.ok() ? SelectStream(batch, reopen, what) : from.status()};
     if (!result.status.ok()) break;
-    result = AppendValues(batch, time);
+    result = AppendValues(batch, {time, *from});
     if (result.status.code() != absl::StatusCode::kNotFound) break;
   }
-  if (result.status.ok()) {
+  if (result.duplicate) {
+    metrics_.source(Source::kGrpc).duplicates.Increment();
+  } else if (result.status.ok()) {
     SourceMetrics& source = metrics_.source(Source::kGrpc);
     source.batches.Increment();
     source.values.Increment(static_cast<double>(result.accepted));

@@ -26,12 +26,12 @@ class BatchReader {
   /// Appends a batch, if the rules allow its stream to the caller. A stream that was deleted since
   /// the batch before is created anew, once. Errors: RESOURCE_EXHAUSTED if its values take more
   /// than batch_bytes_max, counted as framed TCP packs them: an item of a string batch takes 4
-  /// bytes and its text.
+  /// bytes and its text. INVALID_ARGUMENT for half of a producer and its number.
   AppendResult Append(const v1::Batch& batch, RecordedTime time);
 
  private:
   absl::Status SelectStream(const v1::Batch& batch, bool reopen, Attempt& what);
-  AppendResult AppendValues(const v1::Batch& batch, RecordedTime time);
+  AppendResult AppendValues(const v1::Batch& batch, const BatchStamp& stamp);
 
   IngestSink& sink_;
   Metrics& metrics_;

@@ -243,6 +243,7 @@ class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::By
     total_.set_batches(total_.batches() + 1);
     total_.set_accepted(total_.accepted() + result.accepted);
     total_.set_refused(total_.refused() + result.refused);
+    if (result.duplicate) total_.set_duplicates(total_.duplicates() + 1);
     {
       const std::lock_guard lock(mutex_);
       last_sequence_ = std::max(last_sequence_, result.log_sequence);
@@ -339,6 +340,7 @@ class PushAcknowledgedReactor final
     acknowledgement.set_batch_id(request_.batch_id());
     acknowledgement.set_accepted(result.accepted);
     acknowledgement.set_refused(result.refused);
+    acknowledgement.set_duplicate(result.duplicate);
     acknowledgement.set_code(static_cast<int>(result.status.code()));
     acknowledgement.set_message(std::string(result.status.message()));
     {

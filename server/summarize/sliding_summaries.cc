@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace tidemark::server {
@@ -98,13 +100,55 @@ void SlidingSummaries<Key>::Publish() {
 
 template <class Key>
 std::string SlidingSummaries<Key>::Serialize() const {
+  const SlidingFrames frames = Frames();
+  return frames.record + frames.quantiles + frames.frequencies + frames.hierarchy +
+         frames.text_levels;
+}
+
+template <class Key>
+SlidingFrames SlidingSummaries<Key>::Frames() const {
   const std::lock_guard lock(mutex_);
-  std::string bytes = record_.Serialize();
-  if (quantiles_) bytes += quantiles_->Serialize();
-  if (frequencies_) bytes += frequencies_->Serialize();
-  if (hierarchy_) bytes += hierarchy_->Serialize();
-  if (text_levels_) bytes += text_levels_->Serialize();
-  return bytes;
+  SlidingFrames frames;
+  frames.record = record_.Serialize();
+  if (quantiles_) frames.quantiles = quantiles_->Serialize();
+  if (frequencies_) frames.frequencies = frequencies_->Serialize();
+  if (hierarchy_) frames.hierarchy = hierarchy_->Serialize();
+  if (text_levels_) frames.text_levels = text_levels_->Serialize();
+  return frames;
+}
+
+template <class Key>
+void SlidingSummaries<Key>::Restore(const SlidingFrames& frames, std::uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  const auto check = [](bool good, const std::string& what) {
+    if (!good) throw std::invalid_argument("sliding " + what);
+  };
+  SlidingRecord<Key> record = SlidingRecord<Key>::Deserialize(frames.record);
+  check(record.rule().options() == record_.rule().options(),
+        "record of other windows than the stream's settings say");
+  check(record.end() == count, "record of another number of values than the summaries");
+  const auto restore = [&](const std::string& name, auto& summary, const std::string& bytes) {
+    check(summary.has_value() != bytes.empty(),
+          name + " that the settings do not ask for, or none");
+    if (!summary) return;
+    using Summary = typename std::decay_t<decltype(summary)>::value_type;
+    Summary read = Summary::Deserialize(bytes);
+    check(read.rule().options() == record.rule().options(), name + " of other windows");
+    check(read.end() == count, name + " of another number of values");
+    if constexpr (requires { read.levels(); }) {
+      check(read.levels() == summary->levels(), name + " of other prefixes");
+    }
+    if constexpr (std::is_same_v<Summary, SlidingLevels>) {
+      check(read.size() == summary->size(), name + " of other levels");
+    }
+    summary.emplace(std::move(read));
+  };
+  if constexpr (kRankedKeys<Key>) restore("quantiles", quantiles_, frames.quantiles);
+  restore("frequencies", frequencies_, frames.frequencies);
+  restore("hierarchy", hierarchy_, frames.hierarchy);
+  restore("prefixes of strings", text_levels_, frames.text_levels);
+  record_ = std::move(record);
+  Publish();
 }
 
 template class SlidingSummaries<std::uint32_t>;

@@ -40,6 +40,11 @@ struct SlidingView {
   std::optional<SlidingLevelsCover> text_levels;
 };
 
+/// The bytes of each part in a frame of its own (byte_io.h); empty where there is none.
+struct SlidingFrames {
+  std::string record, quantiles, frequencies, hierarchy, text_levels;
+};
+
 /// Thread: one writer; every other method from any thread.
 template <class Key>
 class SlidingSummaries {
@@ -67,6 +72,11 @@ class SlidingSummaries {
 
   std::size_t bytes() const { return bytes_; }
   std::string Serialize() const;
+  SlidingFrames Frames() const;
+  /// What Frames() of others with these options gave, of `count` values; goes on as they would.
+  /// Errors: throws std::invalid_argument, naming what is wrong, for frames that are damaged, that
+  /// are not what the options say, or that do not agree. REQUIRES: no block was added.
+  void Restore(const SlidingFrames& frames, std::uint64_t count);
   /// Calls visit(key) for every key that an answer may name or that stands below such a key, for
   /// some several times: keys_kept() times at most.
   template <class Visit>

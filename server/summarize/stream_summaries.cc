@@ -309,13 +309,27 @@ void StreamSummaries<Key>::CheckFrames(const StreamSummaries& wanted) const {
       check_count(sums_->count(), "sums");
     }
   }
+  // That each value has an item is not known to a summary by itself: on a level of texts it has
+  // none.
+  const auto check_whole = [&](const auto& summary, std::uint64_t total) {
+    if constexpr (kRankedKeys<Key>) {
+      std::uint64_t held = 0;
+      const auto snapshot = summary.Snapshot();
+      snapshot.entries->ForEach([&](const auto& entry) { held += entry.count; });
+      if (summary.exact() && held != total) {
+        throw std::invalid_argument("entries that lack values although nothing was dropped");
+      }
+    }
+  };
   if (frequencies_) {
+    check_whole(*frequencies_, count_);
     check(frequencies_->epsilon() == wanted.frequencies_->epsilon(),
           "frequencies of another epsilon");
     check_count(frequencies_->count(), "frequencies");
   }
   if (weights_) {
     check(weights_->epsilon() == wanted.weights_->epsilon(), "weights of another epsilon");
+    check_whole(*weights_, weight());
   }
   // Hierarchies count weights where the stream has them.
   const auto check_hierarchy = [&](std::uint64_t count) {

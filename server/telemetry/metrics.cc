@@ -88,6 +88,9 @@ struct Metrics::Families {
       CounterFamily(registry, "tidemark_ingest_values_total", "Values taken in.");
   Family<Counter>& bytes =
       CounterFamily(registry, "tidemark_ingest_bytes_total", "Bytes read from sockets.");
+  Family<Counter>& duplicates =
+      CounterFamily(registry, "tidemark_ingest_duplicates_total",
+                    "Batches of numbered producers that came again, and were not counted again.");
   Family<Gauge>& connections =
       GaugeFamily(registry, "tidemark_ingest_connections", "Open ingest connections.");
   Family<Counter>& paused =
@@ -157,6 +160,14 @@ struct Metrics::Families {
                     "Sorts that failed on the device and were done again on the CPU.")
           .Add({});
   Gauge& streams = GaugeFamily(registry, "tidemark_streams", "Streams held.").Add({});
+  Gauge& producers =
+      GaugeFamily(registry, "tidemark_producers",
+                  "Producers of a stream whose batches are recognised when they come again.")
+          .Add({});
+  Counter& producers_forgotten =
+      CounterFamily(registry, "tidemark_producers_forgotten_total",
+                    "Producers forgotten because limits.max_producers was reached.")
+          .Add({});
   Gauge& summary_bytes =
       GaugeFamily(registry, "tidemark_summaries_bytes", "Bytes held by summaries.").Add({});
   Gauge& window_bytes =
@@ -188,6 +199,32 @@ struct Metrics::Families {
       CounterFamily(registry, "tidemark_subscription_skipped_total",
                     "Answers replaced by newer ones because the reader was slow.")
           .Add({});
+  Gauge& log_pending_bytes = GaugeFamily(registry, "tidemark_log_pending_bytes",
+                                         "Bytes taken into the log and not yet synced.")
+                                 .Add({});
+  Gauge& log_segments =
+      GaugeFamily(registry, "tidemark_log_segments", "Files that the log consists of.").Add({});
+  Counter& log_bytes =
+      CounterFamily(registry, "tidemark_log_bytes_total", "Bytes written to the log.").Add({});
+  Counter& log_syncs =
+      CounterFamily(registry, "tidemark_log_syncs_total", "Syncs of the log that succeeded.")
+          .Add({});
+  Counter& log_failures = CounterFamily(registry, "tidemark_log_failures_total",
+                                        "Writes and syncs of the log that failed.")
+                              .Add({});
+  Family<Counter>& snapshots_by_result =
+      CounterFamily(registry, "tidemark_snapshots_total", "Snapshots of all streams, by result.");
+  Counter& snapshots_ok = snapshots_by_result.Add({{"result", "ok"}});
+  Counter& snapshots_failed = snapshots_by_result.Add({{"result", "failed"}});
+  Gauge& snapshot_timestamp =
+      GaugeFamily(registry, "tidemark_snapshot_timestamp_seconds",
+                  "When the newest snapshot was finished, in seconds since 1970.")
+          .Add({});
+  Gauge& snapshot_seconds =
+      GaugeFamily(registry, "tidemark_snapshot_seconds", "How long the newest snapshot took.")
+          .Add({});
+  Gauge& snapshot_bytes =
+      GaugeFamily(registry, "tidemark_snapshot_bytes", "Bytes of the newest snapshot.").Add({});
   Counter& reloads_ok = config_reloads.Add({{"result", "ok"}});
   Counter& reloads_failed = config_reloads.Add({{"result", "failed"}});
 
@@ -218,8 +255,8 @@ struct Metrics::Families {
     for (int i = 0; i < kSources; ++i) {
       const Labels label = SourceLabel(static_cast<Source>(i));
       sources.push_back({batches.Add(label), values.Add(label), bytes.Add(label),
-                         connections.Add(label), paused.Add(label), connections_refused.Add(label),
-                         idle_closed.Add(label)});
+                         duplicates.Add(label), connections.Add(label), paused.Add(label),
+                         connections_refused.Add(label), idle_closed.Add(label)});
     }
   }
 
@@ -360,6 +397,8 @@ Histogram& Metrics::window_fill() { return families_->window_fill; }
 Histogram& Metrics::merge_seconds() { return families_->merge_seconds; }
 Counter& Metrics::sorter_failures() { return families_->sorter_failures; }
 Gauge& Metrics::streams() { return families_->streams; }
+Gauge& Metrics::producers() { return families_->producers; }
+Counter& Metrics::producers_forgotten() { return families_->producers_forgotten; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }
 Gauge& Metrics::window_bytes() { return families_->window_bytes; }
 Gauge& Metrics::dictionary_bytes() { return families_->dictionary_bytes; }
@@ -369,6 +408,17 @@ Gauge& Metrics::dictionary_limit_bytes() { return families_->dictionary_limit_by
 Gauge& Metrics::subscribers() { return families_->subscribers; }
 Counter& Metrics::subscription_answers() { return families_->subscription_answers; }
 Counter& Metrics::subscription_skipped() { return families_->subscription_skipped; }
+Gauge& Metrics::log_pending_bytes() { return families_->log_pending_bytes; }
+Gauge& Metrics::log_segments() { return families_->log_segments; }
+Counter& Metrics::log_bytes() { return families_->log_bytes; }
+Counter& Metrics::log_syncs() { return families_->log_syncs; }
+Counter& Metrics::log_failures() { return families_->log_failures; }
+Counter& Metrics::snapshots(bool ok) {
+  return ok ? families_->snapshots_ok : families_->snapshots_failed;
+}
+Gauge& Metrics::snapshot_timestamp() { return families_->snapshot_timestamp; }
+Gauge& Metrics::snapshot_seconds() { return families_->snapshot_seconds; }
+Gauge& Metrics::snapshot_bytes() { return families_->snapshot_bytes; }
 Counter& Metrics::config_reloads(bool ok) {
   return ok ? families_->reloads_ok : families_->reloads_failed;
 }

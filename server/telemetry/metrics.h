@@ -25,9 +25,11 @@ std::string_view SourceName(Source source);
 
 /// What one source counts. References stay valid as long as the Metrics.
 struct SourceMetrics {
-  prometheus::Counter& batches;    ///< tidemark_ingest_batches_total{source}
-  prometheus::Counter& values;     ///< tidemark_ingest_values_total{source}
-  prometheus::Counter& bytes;      ///< tidemark_ingest_bytes_total{source}: read from the socket
+  prometheus::Counter& batches;  ///< tidemark_ingest_batches_total{source}
+  prometheus::Counter& values;   ///< tidemark_ingest_values_total{source}
+  prometheus::Counter& bytes;    ///< tidemark_ingest_bytes_total{source}: read from the socket
+  /// tidemark_ingest_duplicates_total{source}: batches that came again and were acknowledged again.
+  prometheus::Counter& duplicates;
   prometheus::Gauge& connections;  ///< tidemark_ingest_connections{source}
   prometheus::Counter& paused;     ///< tidemark_ingest_paused_total{source}: stopped reading
   /// tidemark_ingest_connections_refused_total{source}: at the limit of connections.
@@ -53,7 +55,7 @@ class Metrics {
   /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
   /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, memory_limit, bad_value,
-  /// item_too_large, gauge_limit, log_unavailable, access, shutting_down.
+  /// item_too_large, gauge_limit, log_unavailable, unknown_producer, access, shutting_down.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
@@ -110,17 +112,32 @@ class Metrics {
   merge_seconds();  ///< tidemark_merge_seconds: to sample and merge one window
   prometheus::Counter& sorter_failures();  ///< tidemark_sorter_failures_total
   prometheus::Gauge& streams();            ///< tidemark_streams
+  /// tidemark_producers: whose batches are recognised when they come again; one of two streams
+  /// counts as two.
+  prometheus::Gauge& producers();
+  prometheus::Counter& producers_forgotten();  ///< tidemark_producers_forgotten_total
   prometheus::Gauge& summary_bytes();  ///< tidemark_summaries_bytes (promtool forbids "summary")
   /// tidemark_window_bytes: open windows, full ones until they are summarized, the sorted copies of
   /// open ones that streams keep for queries, and free buffers kept for the next windows.
   prometheus::Gauge& window_bytes();
   prometheus::Gauge& dictionary_bytes();  ///< tidemark_dictionary_bytes: text of string streams
-  prometheus::Gauge& dictionary_limit_bytes();   ///< tidemark_dictionary_limit_bytes
-  prometheus::Gauge& memory_limit_bytes();       ///< tidemark_memory_limit_bytes; 0: no limit
-  prometheus::Counter& streams_expired();        ///< tidemark_streams_expired_total
-  prometheus::Gauge& subscribers();              ///< tidemark_subscribers
-  prometheus::Counter& subscription_answers();   ///< tidemark_subscription_answers_total
-  prometheus::Counter& subscription_skipped();   ///< tidemark_subscription_skipped_total
+  prometheus::Gauge& dictionary_limit_bytes();  ///< tidemark_dictionary_limit_bytes
+  prometheus::Gauge& memory_limit_bytes();      ///< tidemark_memory_limit_bytes; 0: no limit
+  prometheus::Counter& streams_expired();       ///< tidemark_streams_expired_total
+  prometheus::Gauge& subscribers();             ///< tidemark_subscribers
+  prometheus::Counter& subscription_answers();  ///< tidemark_subscription_answers_total
+  prometheus::Counter& subscription_skipped();  ///< tidemark_subscription_skipped_total
+  prometheus::Gauge& log_pending_bytes();       ///< tidemark_log_pending_bytes: not yet synced
+  prometheus::Gauge& log_segments();            ///< tidemark_log_segments: files of it
+  prometheus::Counter& log_bytes();             ///< tidemark_log_bytes_total: written
+  prometheus::Counter& log_syncs();             ///< tidemark_log_syncs_total
+  prometheus::Counter& log_failures();          ///< tidemark_log_failures_total: writes and syncs
+  prometheus::Counter& snapshots(bool ok);      ///< tidemark_snapshots_total{result}
+  /// tidemark_snapshot_timestamp_seconds: when the newest was finished, since 1970; 0: none is
+  /// known.
+  prometheus::Gauge& snapshot_timestamp();
+  prometheus::Gauge& snapshot_seconds();         ///< tidemark_snapshot_seconds: the newest took
+  prometheus::Gauge& snapshot_bytes();           ///< tidemark_snapshot_bytes: of the newest
   prometheus::Counter& config_reloads(bool ok);  ///< tidemark_config_reloads_total{result}
 
   /// The exposition, text format 0.0.4.

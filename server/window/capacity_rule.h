@@ -37,6 +37,12 @@ class CapacityRule {
   explicit CapacityRule(CapacityLimits limits) : capacity_(limits.min) {}
 
   std::uint32_t capacity() const { return capacity_; }
+  RecordedTime opened_at() const { return opened_at_; }
+  /// The state of another rule. REQUIRES: a capacity that it may have.
+  void Restore(RecordedTime opened_at, std::uint32_t capacity) {
+    opened_at_ = opened_at;
+    capacity_ = capacity;
+  }
 
   /// A batch came in at `time` and finds `held` keys in the open window. Afterwards capacity() >=
   /// held, and the window is full if they are equal and `held` is not 0.

@@ -72,6 +72,42 @@ void Dictionary::AddAncestors(std::uint64_t first_live_window,
   ids.insert(ids.end(), above.begin(), above.end());
 }
 
+std::vector<Dictionary::Item> Dictionary::Items() const {
+  std::vector<Item> items;
+  items.reserve(entries_.size());
+  for (const auto& [id, entry] : entries_) {
+    const TextPlace* place = Place(id);
+    items.push_back(
+        {id, entry.probed_past, place ? std::optional(*place) : std::nullopt, entry.text});
+  }
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.id < b.id; });
+  return items;
+}
+
+bool Dictionary::Restore(const Item& item, std::uint64_t window) {
+  const auto [at, inserted] = entries_.try_emplace(item.id);
+  if (!inserted) return false;
+  Entry& entry = at->second;
+  entry.text.assign(item.text);
+  entry.last_window = window;
+  entry.probed_past = item.probed_past;
+  text_bytes_ += HeapBytes(entry.text);
+  if (item.place) places_.emplace(item.id, *item.place);
+  return true;
+}
+
+bool Dictionary::Consistent() const {
+  for (const auto& [id, entry] : entries_) {
+    if (Find(entry.text) != id) return false;
+  }
+  for (const auto& [id, place] : places_) {
+    if (place.level < 2) continue;
+    const TextPlace* parent = Place(place.parent);
+    if (parent == nullptr || parent->level != place.level - 1) return false;
+  }
+  return true;
+}
+
 std::optional<std::uint64_t> Dictionary::Find(std::string_view text) const {
   std::uint64_t id = XXH3_64bits(text.data(), text.size());
   while (true) {

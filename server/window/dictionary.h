@@ -75,6 +75,21 @@ class Dictionary {
     places_.rehash(0);
   }
 
+  /// An entry, for a stream's image (stream_image.h).
+  struct Item {
+    std::uint64_t id = 0;
+    bool probed_past = false;
+    std::optional<TextPlace> place;  ///< of a hierarchy
+    std::string text;
+  };
+  /// All of them, by ascending id.
+  std::vector<Item> Items() const;
+  /// An entry of another dictionary, which the window number `window` holds here. False if there is
+  /// one of that id.
+  bool Restore(const Item& item, std::uint64_t window);
+  /// After Restore: that each text is found, and each place stands below another one.
+  bool Consistent() const;
+
   std::size_t size() const { return entries_.size(); }
   /// Bytes held, the hash table included.
   std::size_t bytes() const;

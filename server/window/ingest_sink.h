@@ -7,6 +7,7 @@
 #ifndef TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
 #define TIDEMARK_SERVER_WINDOW_INGEST_SINK_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -89,6 +90,32 @@ std::optional<ValueType> ValueTypeFromNumber(std::uint32_t number);
 /// with the recorded times makes the same windows.
 using RecordedTime = std::int64_t;
 
+/// Which batch of whom one is, so that it is recognised when it is sent again (producers.h). A
+/// producer numbers its batches to each stream from 1. Number 0: nobody said.
+struct ProducerBatch {
+  std::array<std::uint64_t, 2> producer{};  ///< 128 bits that nobody else has
+  std::uint64_t number = 0;
+
+  constexpr bool numbered() const { return number != 0; }
+  friend constexpr bool operator==(const ProducerBatch&, const ProducerBatch&) = default;
+};
+/// The id of 16 bytes, as both protocols carry it. REQUIRES: 16 bytes.
+inline std::array<std::uint64_t, 2> ProducerId(std::string_view bytes) {
+  std::array<std::uint64_t, 2> id{};
+  for (std::size_t i = 0; i < 2 * sizeof(std::uint64_t); ++i) {
+    id[i / 8] |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * (i % 8));
+  }
+  return id;
+}
+
+/// When a batch was taken in, and whose it is.
+struct BatchStamp {
+  constexpr BatchStamp(RecordedTime time_in, ProducerBatch from_in = {})  // NOLINT: a time alone
+      : time(time_in), from(from_in) {}
+  RecordedTime time;
+  ProducerBatch from;
+};
+
 class Stream;
 /// A stream stays usable while a handle to it lives; after its deletion Append answers NOT_FOUND.
 using StreamHandle = std::shared_ptr<Stream>;
@@ -99,6 +126,8 @@ struct AppendResult {
   std::uint64_t refused = 0;   ///< NaN, and pairs whose y is not finite
   /// What an acknowledgement waits for (IngestSink::WhenDurable); 0: for nothing, there is no log.
   std::uint64_t log_sequence = 0;
+  /// Taken in before, and not again: the counts are those of then.
+  bool duplicate = false;
 };
 
 /// Thread: every method from any thread. Lifetime: outlives every ingest source.
@@ -115,37 +144,41 @@ class IngestSink {
 
   virtual ElementType TypeOf(const StreamHandle& stream) const = 0;
 
+  // Of all that append: a batch whose stamp has a number is taken in once, however often it comes;
+  // FAILED_PRECONDITION if it cannot be known whether it was (producers.h).
+
   /// Packed values of the stream's own type, little-endian, an IPv6 address in network order; need
   /// not be aligned.
   /// Errors: INVALID_ARGUMENT if the size is no multiple of the value's, NOT_FOUND if deleted.
   virtual AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
-                                    RecordedTime time) = 0;
+                                    const BatchStamp& stamp) = 0;
 
   /// The same for a stream with payloads: `payloads` holds kPayloadBytes, packed little-endian, for
   /// each value. A pair with a NaN, or with a y that is not finite, is refused alone.
   /// Errors also: INVALID_ARGUMENT if there are not as many payloads as values, FAILED_PRECONDITION
   /// for a stream without payloads.
   virtual AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
-                                   std::span<const std::byte> payloads, RecordedTime time) = 0;
+                                   std::span<const std::byte> payloads,
+                                   const BatchStamp& stamp) = 0;
 
   /// Numbers read from text (StatsD, CSV). Floating streams take them rounded to their precision;
   /// integer streams take whole numbers in range, and the whole batch is refused with
   /// INVALID_ARGUMENT otherwise; FAILED_PRECONDITION for strings and addresses.
   virtual AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
-                                     RecordedTime time) = 0;
+                                     const BatchStamp& stamp) = 0;
 
   /// Items of a string stream. Errors: FAILED_PRECONDITION for other streams, INVALID_ARGUMENT for
   /// an item that is longer than the limit or not UTF-8, RESOURCE_EXHAUSTED when the string streams
   /// together hold as much text as they may (the whole batch is then refused, without a trace).
   virtual AppendResult AppendStrings(const StreamHandle& stream,
                                      std::span<const std::string_view> values,
-                                     RecordedTime time) = 0;
+                                     const BatchStamp& stamp) = 0;
 
   /// The same for a string stream with payloads, as in AppendPairs.
   virtual AppendResult AppendStringPairs(const StreamHandle& stream,
                                          std::span<const std::string_view> values,
                                          std::span<const std::byte> payloads,
-                                         RecordedTime time) = 0;
+                                         const BatchStamp& stamp) = 0;
 
   /// The stages behind are full: stop reading until WhenReady calls back.
   virtual bool saturated() const = 0;

@@ -113,6 +113,14 @@ void KeyedStream<Key>::Commit(Window window, const std::function<void(std::uint6
       const std::size_t known = dictionary_->size();
       if (known > 2 * held && known > forgotten_to_ + held / 2) ForgetItems();
     }
+    if (image_wanted_ != nullptr && image_wanted_->windows == published_windows_) {
+      // Without the lock, but with committing_: it may take milliseconds.
+      StreamImage<Key>& image = *image_wanted_;
+      lock.unlock();
+      HandOver(image);
+      lock.lock();
+      image_wanted_ = nullptr;
+    }
     window_published_.notify_all();
     lock.unlock();
     published(weight);

@@ -23,6 +23,7 @@
 #include "server/window/dictionary.h"
 #include "server/window/key_buffer.h"
 #include "server/window/stream.h"
+#include "server/window/stream_image.h"
 #include "server/window/stream_state.h"
 #include "summaries/hierarchy.h"
 
@@ -77,19 +78,21 @@ class KeyedStream final : public Stream {
   KeyedStream(std::string name, StreamSettings settings, StreamContext& context);
   ~KeyedStream() override;
 
-  AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
+  AppendResult AppendPacked(std::span<const std::byte> values, const BatchStamp& stamp,
                             std::vector<Window>& full) override;
   AppendResult AppendPairs(std::span<const std::byte> values, std::span<const std::byte> payloads,
-                           RecordedTime time, std::vector<Window>& full) override;
-  AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
+                           const BatchStamp& stamp, std::vector<Window>& full) override;
+  AppendResult AppendNumbers(std::span<const double> values, const BatchStamp& stamp,
                              std::vector<Window>& full) override;
   AppendResult AppendStrings(std::span<const std::string_view> values,
-                             std::span<const std::byte> payloads, RecordedTime time,
+                             std::span<const std::byte> payloads, const BatchStamp& stamp,
                              std::vector<Window>& full) override;
   void Commit(Window window, const std::function<void(std::uint64_t)>& published) override;
   StreamStats Stats() const override;
   std::string SerializeSummaries() const override;
   void TrimStorage() override;
+  absl::StatusOr<std::string> Image() const override;
+  absl::Status RestoreImage(std::string_view bytes) override;
 
   /// A view of everything accepted before the call. Errors: DEADLINE_EXCEEDED when windows under
   /// way did not come back in time.
@@ -142,7 +145,7 @@ class KeyedStream final : public Stream {
   /// What a value of a hierarchy may add to the dictionary: itself, and all above it.
   std::size_t KeysOfValue() const { return text_levels_ ? text_levels_->size() : 1; }
   AppendResult AppendValues(std::span<const std::byte> values, std::span<const std::byte> payloads,
-                            RecordedTime time, std::vector<Window>& full);
+                            const BatchStamp& stamp, std::vector<Window>& full);
   LevelItems ItemsOfLevels(std::span<const Key> sorted, std::span<const std::uint64_t> payloads,
                            const TextPlaces& places) const;
   // All below: mutex_ held.
@@ -169,6 +172,9 @@ class KeyedStream final : public Stream {
   std::size_t ItemsKept() const;
   void CountDictionary(std::size_t taken);
   bool LetStatesBeTaken(std::unique_lock<std::mutex>& lock);
+  /// To the image that waits for the summaries as they are now. Nobody else is inside them.
+  void HandOver(StreamImage<Key>& image) const;
+  void RestoreItems(const StreamImage<Key>& image, const StreamSummaries<Key>* summaries);
 
   // Null without sliding windows. Has a lock of its own; written by the thread that set
   // committing_.
@@ -204,6 +210,9 @@ class KeyedStream final : public Stream {
   bool committing_ = false;
   /// Of each State() that waits: it needs the windows below this number.
   mutable std::vector<std::uint64_t> states_wanted_;
+  /// The image that is being made, which needs the summaries when as many windows are published as
+  /// it says; null: none.
+  mutable StreamImage<Key>* image_wanted_ = nullptr;
   mutable std::condition_variable window_published_;
 
   // Touched only by the thread that set committing_; made with the first window.

@@ -100,22 +100,22 @@ void KeyedStream<Key>::AppendMapped(const std::byte* values, std::size_t count, 
 }
 
 template <class Key>
-AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte> values, RecordedTime time,
-                                            std::vector<Window>& full) {
-  return AppendValues(values, {}, time, full);
+AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte> values,
+                                            const BatchStamp& stamp, std::vector<Window>& full) {
+  return AppendValues(values, {}, stamp, full);
 }
 
 template <class Key>
 AppendResult KeyedStream<Key>::AppendPairs(std::span<const std::byte> values,
-                                           std::span<const std::byte> payloads, RecordedTime time,
-                                           std::vector<Window>& full) {
-  return AppendValues(values, payloads, time, full);
+                                           std::span<const std::byte> payloads,
+                                           const BatchStamp& stamp, std::vector<Window>& full) {
+  return AppendValues(values, payloads, stamp, full);
 }
 
 template <class Key>
 AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
-                                            std::span<const std::byte> payloads, RecordedTime time,
-                                            std::vector<Window>& full) {
+                                            std::span<const std::byte> payloads,
+                                            const BatchStamp& stamp, std::vector<Window>& full) {
   AppendResult result;
   const std::size_t width = PackedBytes(type());
   if (width == 0) {
@@ -133,23 +133,21 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
   result.status = CheckPayloads(count, payloads.size());
   if (!result.status.ok()) return result;
   const std::lock_guard lock(mutex_);
-  if (deleted_) {
-    result.status = DeletedStatus();
-    return result;
-  }
+  if (Answered(stamp.from, result)) return result;
   const absl::StatusOr<std::uint64_t> weight = WeightWith(count, payloads);
   if (!weight.ok()) {
     result.status = weight.status();
     return result;
   }
   const absl::StatusOr<std::uint64_t> logged =
-      LogBatch({.time = time, .count = count, .values = values, .payloads = payloads});
+      LogBatch({.stamp = stamp, .count = count, .values = values, .payloads = payloads});
   if (!logged.ok()) {
     result.status = logged.status();
     return result;
   }
   result.log_sequence = *logged;
   weight_ = *weight;
+  const RecordedTime time = stamp.time;
   BeginBatch(time, full);
   const auto append = [&]<class Value>(Value) {
     if (settings_.sums) {
@@ -190,6 +188,7 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     }
   }
   refused_ += result.refused;
+  Remember(stamp.from, result);
   return result;
 }
 
@@ -228,8 +227,8 @@ void KeyedStream<Key>::AppendKeys(std::span<const Key> keys, RecordedTime time,
 }
 
 template <class Key>
-AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, RecordedTime time,
-                                             std::vector<Window>& full) {
+AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
+                                             const BatchStamp& stamp, std::vector<Window>& full) {
   AppendResult result;
   if (!HasRanks(type()) || type() == ValueType::kIpv4) {
     result.status = absl::FailedPreconditionError(Concat(
@@ -285,16 +284,13 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
   if (!result.status.ok()) return result;
   keys.resize(kept);
   const std::lock_guard lock(mutex_);
-  if (deleted_) {
-    result.status = DeletedStatus();
-    return result;
-  }
+  if (Answered(stamp.from, result)) return result;
   if (absl::Status status = WeightWith(values.size(), {}).status(); !status.ok()) {
     result.status = status;
     return result;
   }
   const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kNumbers,
-                                                         .time = time,
+                                                         .stamp = stamp,
                                                          .count = values.size(),
                                                          .values = std::as_bytes(values)});
   if (!logged.ok()) {
@@ -302,30 +298,33 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values, Rec
     return result;
   }
   result.log_sequence = *logged;
-  BeginBatch(time, full);
-  AppendKeys(keys, time, full);
+  BeginBatch(stamp.time, full);
+  AppendKeys(keys, stamp.time, full);
   result.accepted = kept;
   result.refused = values.size() - kept;
   refused_ += result.refused;
+  Remember(stamp.from, result);
   return result;
 }
 
-#define TIDEMARK_INSTANTIATE(Key)                                                                  \
-  template absl::StatusOr<std::uint64_t> KeyedStream<Key>::WeightWith(                             \
-      std::size_t, std::span<const std::byte>) const;                                              \
-  template void KeyedStream<Key>::MakeRoom(std::size_t, RecordedTime);                             \
-  template AppendResult KeyedStream<Key>::AppendValues(                                            \
-      std::span<const std::byte>, std::span<const std::byte>, RecordedTime, std::vector<Window>&); \
-  template void KeyedStream<Key>::BeginBatch(RecordedTime, std::vector<Window>&);                  \
-  template void KeyedStream<Key>::CloseWindow(RecordedTime, std::vector<Window>&);                 \
-  template void KeyedStream<Key>::AppendKeys(std::span<const Key>, RecordedTime,                   \
-                                             std::vector<Window>&);                                \
-  template AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte>, RecordedTime,   \
-                                                       std::vector<Window>&);                      \
-  template AppendResult KeyedStream<Key>::AppendPairs(                                             \
-      std::span<const std::byte>, std::span<const std::byte>, RecordedTime, std::vector<Window>&); \
-  template AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double>, RecordedTime,     \
-                                                        std::vector<Window>&)
+#define TIDEMARK_INSTANTIATE(Key)                                                                \
+  template absl::StatusOr<std::uint64_t> KeyedStream<Key>::WeightWith(                           \
+      std::size_t, std::span<const std::byte>) const;                                            \
+  template void KeyedStream<Key>::MakeRoom(std::size_t, RecordedTime);                           \
+  template AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte>,               \
+                                                       std::span<const std::byte>,               \
+                                                       const BatchStamp&, std::vector<Window>&); \
+  template void KeyedStream<Key>::BeginBatch(RecordedTime, std::vector<Window>&);                \
+  template void KeyedStream<Key>::CloseWindow(RecordedTime, std::vector<Window>&);               \
+  template void KeyedStream<Key>::AppendKeys(std::span<const Key>, RecordedTime,                 \
+                                             std::vector<Window>&);                              \
+  template AppendResult KeyedStream<Key>::AppendPacked(std::span<const std::byte>,               \
+                                                       const BatchStamp&, std::vector<Window>&); \
+  template AppendResult KeyedStream<Key>::AppendPairs(std::span<const std::byte>,                \
+                                                      std::span<const std::byte>,                \
+                                                      const BatchStamp&, std::vector<Window>&);  \
+  template AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double>,                 \
+                                                        const BatchStamp&, std::vector<Window>&)
 TIDEMARK_INSTANTIATE(std::uint32_t);
 TIDEMARK_INSTANTIATE(std::uint64_t);
 TIDEMARK_INSTANTIATE(Key128);

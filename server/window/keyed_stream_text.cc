@@ -120,8 +120,8 @@ void KeyedStream<Key>::CountDictionary(std::size_t taken) {
 
 template <class Key>
 AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> values,
-                                             std::span<const std::byte> payloads, RecordedTime time,
-                                             std::vector<Window>& full) {
+                                             std::span<const std::byte> payloads,
+                                             const BatchStamp& stamp, std::vector<Window>& full) {
   AppendResult result;
   if constexpr (sizeof(Key) == 8) {
     if (type() == ValueType::kString) {
@@ -139,10 +139,7 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
       for (const std::string_view prefix : with_prefixes) most += EntryBytes(prefix);
       if (text_levels_) with_prefixes.insert(with_prefixes.end(), values.begin(), values.end());
       const std::lock_guard lock(mutex_);
-      if (deleted_) {
-        result.status = DeletedStatus();
-        return result;
-      }
+      if (Answered(stamp.from, result)) return result;
       const absl::StatusOr<std::uint64_t> weight = WeightWith(values.size(), payloads);
       if (!weight.ok()) {
         result.status = weight.status();
@@ -156,7 +153,7 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         return result;
       }
       const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kTexts,
-                                                             .time = time,
+                                                             .stamp = stamp,
                                                              .count = values.size(),
                                                              .texts = values,
                                                              .payloads = payloads});
@@ -167,7 +164,7 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
       }
       result.log_sequence = *logged;
       weight_ = *weight;
-      BeginBatch(time, full);
+      BeginBatch(stamp.time, full);
       for (std::size_t i = 0; i < values.size(); ++i) {
         // One by one: the id belongs to the window that takes it.
         const std::string_view item = values[i];
@@ -180,14 +177,15 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
           std::memcpy(&bits, payloads.data() + i * kPayloadBytes, sizeof bits);
           open_payloads_.push_back(bits);
         }
-        AppendKeys({&id, 1}, time, full);
+        AppendKeys({&id, 1}, stamp.time, full);
         // Sliding blocks have one size: of these the budget of all streams alone limits the text.
         if (!sliding_ && open_text_bytes_ >= context_.string_window_bytes_max && !open_.empty()) {
-          CloseWindow(time, full);
+          CloseWindow(stamp.time, full);
         }
       }
       CountDictionary(*taken);
       result.accepted = values.size();
+      Remember(stamp.from, result);
       return result;
     }
   }
@@ -227,8 +225,8 @@ std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(
   template std::size_t KeyedStream<Key>::ItemsKept() const;                                       \
   template void KeyedStream<Key>::ForgetItems();                                                  \
   template AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view>,        \
-                                                        std::span<const std::byte>, RecordedTime, \
-                                                        std::vector<Window>&);                    \
+                                                        std::span<const std::byte>,               \
+                                                        const BatchStamp&, std::vector<Window>&); \
   template std::optional<std::uint64_t> KeyedStream<Key>::FindItem(std::string_view) const;       \
   template std::optional<std::vector<std::string>> KeyedStream<Key>::ItemTexts(                   \
       std::span<const std::uint64_t>) const

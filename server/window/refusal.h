@@ -25,6 +25,7 @@ enum class Refusal : char {
   kTypeMismatch = 'm',  ///< a batch contradicts itself or names no known type
   kMemoryLimit = 'y',   ///< limits.max_memory_bytes is reached
   kLog = 'l',           ///< the log's disk fails or is too far behind
+  kProducer = 'p',      ///< it cannot be known whether the batch was taken in before
 };
 
 /// What was being done when it was refused.
@@ -59,6 +60,8 @@ inline std::string_view ReasonOf(const absl::Status& status, Attempt what) {
         return "type_mismatch";
       case Refusal::kLog:
         return "log_unavailable";
+      case Refusal::kProducer:
+        return "unknown_producer";
     }
   }
   switch (status.code()) {

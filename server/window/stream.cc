@@ -1,5 +1,7 @@
 #include "server/window/stream.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "server/window/concat.h"
@@ -97,7 +99,40 @@ absl::StatusOr<std::uint64_t> Stream::LogBatch(LoggedBatch batch) {
   if (absl::IsUnavailable(sequence.status())) {
     return WithRefusal(sequence.status(), Refusal::kLog);
   }
+  if (sequence.ok()) last_logged_ = *sequence;
   return sequence;
+}
+
+bool Stream::Answered(const ProducerBatch& from, AppendResult& result) {
+  if (deleted_) {
+    result.status = DeletedStatus();
+    return true;
+  }
+  // What is replayed was taken in.
+  if (!from.numbered() || context_.replaying) return false;
+  const absl::StatusOr<std::optional<TakenBatch>> taken = producers_.Find(from);
+  if (!taken.ok()) {
+    result.status = WithRefusal(
+        absl::FailedPreconditionError(
+            Concat("stream \"", Printable(name_), "\": ", std::string(taken.status().message()))),
+        Refusal::kProducer);
+    return true;
+  }
+  if (!taken->has_value()) return false;
+  result.accepted = (*taken)->accepted;
+  result.refused = (*taken)->refused;
+  if (context_.log != nullptr) {
+    result.log_sequence = std::max((*taken)->log_sequence, context_.replayed_sequence);
+  }
+  result.duplicate = true;
+  return true;
+}
+
+void Stream::Remember(const ProducerBatch& from, const AppendResult& result) {
+  if (!from.numbered()) return;
+  producers_.Add(from, {.accepted = static_cast<std::uint32_t>(result.accepted),
+                        .refused = static_cast<std::uint32_t>(result.refused),
+                        .log_sequence = result.log_sequence});
 }
 
 absl::Status Stream::CheckPayloads(std::size_t values, std::size_t payload_bytes) const {

@@ -28,12 +28,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/summarize/reduced_form.h"
 #include "server/summarize/summary_options.h"
 #include "server/window/capacity_rule.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/key_buffer.h"
 #include "server/window/memory_guard.h"
+#include "server/window/producers.h"
 #include "server/window/stream_log.h"
 #include "server/window/text_budget.h"
 #include "summaries/sliding_times.h"
@@ -121,12 +123,15 @@ struct StreamContext {
   std::size_t item_bytes_max = 1024;
   TextBudget text;  ///< of all dictionaries
   MemoryGuard memory;
+  ProducerMemory producers;  ///< of all streams
   BufferPools pools;
   /// Told, for each window, how long it took to sample it and merge it into its summaries; by the
   /// thread that did it, without a lock. May be empty.
   std::function<void(std::chrono::duration<double>)> merged = nullptr;
   /// Told what streams take in; null: nobody is. Set while no other thread uses a stream.
   StreamLog* log = nullptr;
+  /// The log's last record when `log` was set: what was replayed is durable when that is.
+  std::uint64_t replayed_sequence = 0;
   /// What is taken in was taken in before, within the limits of then: limits that many streams
   /// share, and those of names and items, are not looked at. Set as `log` is.
   bool replaying = false;
@@ -162,16 +167,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const StreamSettings& settings() const { return settings_; }
 
   /// See IngestSink. Windows that filled up are added to `full`, in order.
-  virtual AppendResult AppendPacked(std::span<const std::byte> values, RecordedTime time,
+  virtual AppendResult AppendPacked(std::span<const std::byte> values, const BatchStamp& stamp,
                                     std::vector<Window>& full) = 0;
   virtual AppendResult AppendPairs(std::span<const std::byte> values,
-                                   std::span<const std::byte> payloads, RecordedTime time,
+                                   std::span<const std::byte> payloads, const BatchStamp& stamp,
                                    std::vector<Window>& full) = 0;
-  virtual AppendResult AppendNumbers(std::span<const double> values, RecordedTime time,
+  virtual AppendResult AppendNumbers(std::span<const double> values, const BatchStamp& stamp,
                                      std::vector<Window>& full) = 0;
   /// `payloads` is empty for a stream without any.
   virtual AppendResult AppendStrings(std::span<const std::string_view> values,
-                                     std::span<const std::byte> payloads, RecordedTime time,
+                                     std::span<const std::byte> payloads, const BatchStamp& stamp,
                                      std::vector<Window>& full) = 0;
 
   /// Takes a window back that was sorted, or of which a digest or the reduced form was made.
@@ -187,6 +192,16 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// equal for equal batches and times. For comparisons; not a public format.
   virtual std::string SerializeSummaries() const = 0;
 
+  /// All of it at one moment, as stream_image.h says: after every batch so far, and no later one.
+  /// Waits for the windows under way. The open window's copy, and the dictionary's, are what its
+  /// lock is held for; where no window is under way, the bytes of its summaries, too.
+  /// Errors: NOT_FOUND if it was deleted.
+  virtual absl::StatusOr<std::string> Image() const = 0;
+  /// Goes on where the stream was of which these bytes are. REQUIRES: nothing was taken in.
+  /// Errors: DATA_LOSS for bytes that are no image of a stream with these settings; the stream is
+  /// then of no use.
+  virtual absl::Status RestoreImage(std::string_view bytes) = 0;
+
   /// Gives back memory of the open window that its keys do not use, and of items that nothing holds
   /// any more, if no batch came since the call before. Changes no answer.
   virtual void TrimStorage() = 0;
@@ -197,6 +212,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// Under what id the log knows it; 0: there is none. REQUIRES: no other thread knows the stream.
   void set_log_id(std::uint64_t id) { log_id_ = id; }
+  std::uint64_t log_id() const { return log_id_; }
+  /// Of its last batch in the log; 0: none.
+  std::uint64_t last_logged() const {
+    const std::lock_guard lock(mutex_);
+    return last_logged_;
+  }
 
   /// Calls of TrimStorage since the last batch.
   std::uint32_t idle_trims() const;
@@ -208,7 +229,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  protected:
   Stream(std::string name, StreamSettings settings, StreamContext& context)
-      : context_(context), name_(std::move(name)), settings_(settings) {}
+      : context_(context),
+        name_(std::move(name)),
+        settings_(settings),
+        producers_(context.producers) {}
 
   absl::Status DeletedStatus() const;
   absl::Status MarkDeletedLocked();  // mutex_ held
@@ -217,16 +241,24 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Tells the log, if there is one, what the stream is about to take in: see stream_log.h. Its id
   /// and type are set here. What the acknowledgement waits for. mutex_ held.
   absl::StatusOr<std::uint64_t> LogBatch(LoggedBatch batch);
+  /// True: nothing is to be taken in, and the result says why: deleted, taken in before, or it
+  /// cannot be known. mutex_ held.
+  bool Answered(const ProducerBatch& from, AppendResult& result);
+  /// Of a batch that was taken in. mutex_ held.
+  void Remember(const ProducerBatch& from, const AppendResult& result);
 
   StreamContext& context_;
   const std::string name_;
   const StreamSettings settings_;
 
   mutable std::mutex mutex_;
-  bool active_ = false;           // a batch came since the last TrimStorage; guarded by mutex_
-  bool deleted_ = false;          // guarded by mutex_
-  std::uint64_t refused_ = 0;     // values refused one by one; guarded by mutex_
-  std::uint32_t idle_trims_ = 0;  // calls of TrimStorage since the last batch; guarded by mutex_
+  // Guarded by mutex_.
+  bool active_ = false;  // a batch came since the last TrimStorage
+  bool deleted_ = false;
+  std::uint32_t idle_trims_ = 0;  // calls of TrimStorage since the last batch
+  std::uint64_t refused_ = 0;     // values refused one by one
+  StreamProducers producers_;
+  std::uint64_t last_logged_ = 0;  // its last batch's number in the log
   std::uint64_t log_id_ = 0;
 
  private:

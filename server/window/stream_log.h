@@ -33,7 +33,7 @@ struct LoggedBatch {
   std::uint64_t stream_id = 0;
   ElementType element = ValueType::kFloat64;
   BatchForm form = BatchForm::kPacked;
-  RecordedTime time = 0;
+  BatchStamp stamp = RecordedTime{0};
   std::size_t count = 0;                    ///< values
   std::span<const std::byte> values;        ///< packed; kNumbers: doubles; kTexts: none
   std::span<const std::string_view> texts;  ///< kTexts

@@ -211,6 +211,22 @@ absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, Stre
   return stream;
 }
 
+absl::StatusOr<StreamHandle> StreamRegistry::RestoreImage(std::string_view name,
+                                                          const StreamSettings& settings,
+                                                          std::uint64_t log_id,
+                                                          std::string_view image) {
+  const std::unique_lock lock(mutex_);
+  if (streams_.contains(name)) {
+    return absl::AlreadyExistsError(Concat("there is a stream \"", Printable(name), "\" already"));
+  }
+  if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
+  StreamHandle stream = MakeStream(std::string(name), settings, context_);
+  stream->set_log_id(log_id);
+  if (absl::Status status = stream->RestoreImage(image); !status.ok()) return status;
+  streams_.emplace(stream->name(), stream);
+  return stream;
+}
+
 absl::StatusOr<StreamHandle> StreamRegistry::FindOrCreate(std::string_view name,
                                                           std::optional<ElementType> type) {
   const auto check = [&](const StreamHandle& stream) -> absl::StatusOr<StreamHandle> {

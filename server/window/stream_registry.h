@@ -41,6 +41,11 @@ class StreamRegistry {
   /// Creates a stream that begins with a state. Errors: as Create's, ALREADY_EXISTS whatever the
   /// settings; those of KeyedStream::Restore; UNIMPLEMENTED where there is a log.
   absl::StatusOr<StreamHandle> Restore(std::string_view name, StreamState state);
+
+  /// Creates a stream that goes on where another one was (Stream::Image), under this id of the log.
+  /// The log is not told. Errors: as Create; DATA_LOSS for bytes that are no image of one.
+  absl::StatusOr<StreamHandle> RestoreImage(std::string_view name, const StreamSettings& settings,
+                                            std::uint64_t log_id, std::string_view image);
   /// See IngestSink::Open.
   absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ElementType> type);
   /// NOT_FOUND names the stream. Delete's errors also: the log's.

@@ -233,6 +233,96 @@ TEST(PushAcknowledged, EndsWhileAcknowledgementsAreUnread) {
   EXPECT_EQ(acknowledged, 3u);
 }
 
+AcknowledgedPushOptions Retrying() {
+  AcknowledgedPushOptions options;
+  options.retry_for = 10s;
+  return options;
+}
+
+TEST(RetryingPush, IsEffectivelyOnceWhereAnAcknowledgementIsLost) {
+  FakeServer server;
+  server.LoseAcknowledgementOf(3);
+  Client client(To(server));
+  std::vector<Acknowledgement> acknowledgements;
+  AcknowledgedPushOptions options = Retrying();
+  options.on_acknowledgement = [&](const Acknowledgement& a) { acknowledgements.push_back(a); };
+  AcknowledgedPusher pusher = client.PushAcknowledged("s", options);
+  std::vector<Value> sent;
+  for (int i = 1; i <= 100; ++i) {
+    pusher.Write(std::vector<double>{i + 0.5});
+    sent.push_back({i + 0.5});
+  }
+  const AcknowledgedPushSummary summary = pusher.Finish();
+  EXPECT_EQ(server.Values("s"), sent) << "each once, and in their order";
+  EXPECT_EQ(summary.accepted, 100u);
+  EXPECT_EQ(summary.batches, 100u);
+  EXPECT_EQ(summary.retries, 1u);
+  EXPECT_GE(summary.duplicates, 1u);
+  ASSERT_EQ(acknowledgements.size(), 100u);
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(acknowledgements[i].batch_id, i + 1);
+  EXPECT_TRUE(acknowledgements[2].duplicate);
+}
+
+TEST(RetryingPush, GoesOnWhereTheDaemonWasUnavailable) {
+  FakeServer server;
+  server.BeUnavailableFor(2);
+  server.EndPushesAfter(5);
+  Client client(To(server));
+  AcknowledgedPusher pusher = client.PushAcknowledged("s", Retrying());
+  std::vector<Value> sent;
+  for (int i = 1; i <= 40; ++i) {
+    pusher.Write(std::vector<std::string>{std::to_string(i)});
+    sent.push_back({std::to_string(i)});
+  }
+  EXPECT_EQ(pusher.Flush().accepted, 40u);
+  const AcknowledgedPushSummary summary = pusher.Finish();
+  EXPECT_GE(summary.retries, 2u);
+  std::vector<Value> held = server.Values("s");
+  const auto less = [](const Value& a, const Value& b) { return a.kind < b.kind; };
+  std::sort(held.begin(), held.end(), less);
+  std::sort(sent.begin(), sent.end(), less);
+  EXPECT_EQ(held, sent) << "each once";
+}
+
+TEST(RetryingPush, RefusalsAreNotTriedAgain) {
+  FakeServer server;
+  Client client(To(server));
+  client.CreateStream("items", {ValueType::kString});
+  AcknowledgedPusher pusher = client.PushAcknowledged("items", Retrying());
+  const Error error = Caught([&] { pusher.Write(std::vector<double>{1}); });
+  EXPECT_EQ(error.code(), Code::kFailedPrecondition) << error.what();
+  EXPECT_EQ(Caught([&] { pusher.Finish(); }).code(), Code::kFailedPrecondition);
+}
+
+TEST(RetryingPush, GivesUpAfterItsTimeAndCanBeCancelled) {
+  auto server = std::make_unique<FakeServer>();
+  Client client(To(*server));
+  AcknowledgedPushOptions options;
+  options.retry_for = 50ms;
+  AcknowledgedPusher pusher = client.PushAcknowledged("s", options);
+  pusher.Write(std::vector<double>{1});
+  pusher.Flush();
+  AcknowledgedPushOptions patient;
+  patient.retry_for = 1h;
+  AcknowledgedPusher other = client.PushAcknowledged("s", patient);
+  other.Write(std::vector<double>{2});
+  other.Flush();
+  server.reset();
+  const Error error = Caught([&] {
+    pusher.Write(std::vector<double>{3});
+    pusher.Flush();
+  });
+  EXPECT_EQ(error.code(), Code::kUnavailable) << error.what();
+  EXPECT_NE(std::string(error.what()).find("gave up"), std::string::npos) << error.what();
+  std::thread cancel([&] { other.Cancel(); });
+  EXPECT_EQ(Caught([&] {
+              other.Write(std::vector<double>{3});
+              other.Flush();
+            }).code(),
+            Code::kCancelled);
+  cancel.join();
+}
+
 TEST(Streams, CreateListDescribeDelete) {
   FakeServer server;
   Client client(To(server));

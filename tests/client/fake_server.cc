@@ -90,6 +90,13 @@ struct FakeServer::State {
   Status refusal;
   std::uint64_t hold = 0;
   std::uint64_t end_after = 0;
+  std::uint64_t lose = 0;
+  std::uint64_t unavailable_for = 0;
+  struct Taken {
+    std::uint64_t accepted;
+    std::uint64_t refused;
+  };
+  std::map<std::pair<std::string, std::string>, std::map<std::uint64_t, Taken>> taken;
   std::optional<std::uint64_t> end_watches_after;
   std::uint64_t open_watches = 0;
   bool stall = false;
@@ -124,6 +131,28 @@ struct FakeServer::State {
       }
     }
     return Status::OK;
+  }
+
+  // The same of a batch that may have a number; REQUIRES: mutex held. What introduces a producer
+  // does not count as a batch.
+  Status TakeOnce(const v1::Batch& batch, std::uint64_t* accepted, std::uint64_t* refused,
+                  bool* duplicate) {
+    if (batch.number() == 0) return Take(batch, accepted, refused);
+    auto& numbers = taken[{batch.stream(), batch.producer()}];
+    if (const auto found = numbers.find(batch.number()); found != numbers.end()) {
+      *accepted = found->second.accepted;
+      *refused = found->second.refused;
+      *duplicate = true;
+      return Status::OK;
+    }
+    if (numbers.empty() && batch.number() != 1) {
+      return Status(StatusCode::FAILED_PRECONDITION, "the producer is not known");
+    }
+    const std::uint64_t before = batches;
+    const Status status = Take(batch, accepted, refused);
+    if (batch.number() == 1) batches = before;
+    if (status.ok()) numbers[batch.number()] = {*accepted, *refused};
+    return status;
   }
 
   // REQUIRES: mutex held.
@@ -300,14 +329,26 @@ class FakeIngest final : public v1::IngestService::Service {
       v1::PushAcknowledgedResponse response;
       response.set_batch_id(request.batch_id());
       std::uint64_t accepted = 0, refused = 0;
-      const Status s = state_->Take(request.batch(), &accepted, &refused);
+      bool duplicate = false;
+      Status s;
+      if (request.batch_id() != 0 && request.batch_id() == state_->unavailable_for) {
+        state_->unavailable_for = 0;
+        s = Status(StatusCode::UNAVAILABLE, "not now");
+      } else {
+        s = state_->TakeOnce(request.batch(), &accepted, &refused, &duplicate);
+      }
+      if (request.batch_id() != 0 && request.batch_id() == state_->lose) {
+        state_->lose = 0;
+        return Status(StatusCode::UNAVAILABLE, "the fake loses an acknowledgement");
+      }
+      response.set_duplicate(duplicate);
       response.set_accepted(accepted);
       response.set_refused(refused);
       response.set_code(s.error_code());
       response.set_message(s.error_message());
       waiting.push_back(response);
       if (waiting.size() < state_->hold) continue;
-      const bool ends = request.batch_id() == state_->end_after;
+      const bool ends = request.batch_id() != 0 && request.batch_id() == state_->end_after;
       lock.unlock();
       for (const auto& r : waiting) io->Write(r);
       waiting.clear();
@@ -534,6 +575,14 @@ void FakeServer::RefuseBatch(std::uint64_t number, int code, const std::string& 
 void FakeServer::EndPushesAfter(std::uint64_t batches) {
   const std::lock_guard lock(state_->mutex);
   state_->end_after = batches;
+}
+void FakeServer::LoseAcknowledgementOf(std::uint64_t batch_id) {
+  const std::lock_guard lock(state_->mutex);
+  state_->lose = batch_id;
+}
+void FakeServer::BeUnavailableFor(std::uint64_t batch_id) {
+  const std::lock_guard lock(state_->mutex);
+  state_->unavailable_for = batch_id;
 }
 void FakeServer::HoldAcknowledgements(std::uint64_t count) {
   const std::lock_guard lock(state_->mutex);

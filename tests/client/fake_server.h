@@ -34,6 +34,11 @@ class FakeServer {
   void HoldAcknowledgements(std::uint64_t count);
   /// An acknowledged push is ended by the server with UNAVAILABLE after so many batches.
   void EndPushesAfter(std::uint64_t batches);
+  /// The push whose batch with this id is taken in next is ended with UNAVAILABLE in place of its
+  /// acknowledgement.
+  void LoseAcknowledgementOf(std::uint64_t batch_id);
+  /// The batch with this id is answered UNAVAILABLE, once, and not taken in.
+  void BeUnavailableFor(std::uint64_t batch_id);
   /// A watch is ended by the server with UNAVAILABLE after so many answers.
   void EndWatchesAfter(std::uint64_t answers);
   /// Watches that are open now.

@@ -17,8 +17,10 @@
 #include <variant>
 #include <vector>
 
+#include "client/retrying_tcp_producer.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/summaries/cases.h"
+#include "tests/support/raw_socket.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
 
 namespace tidemark::test {
@@ -189,6 +191,231 @@ TEST_F(DurabilityTest, AcknowledgedOverGrpcIsThereAfterAKill) {
   EXPECT_EQ(acknowledged, kBatches);
   TestDaemon again(Flags());
   EXPECT_EQ(again.client().DescribeStream("g").count, kBatches);
+}
+
+// Sends whole numbers, each once, whatever happens to the daemon, until it is told to end.
+class RetryingLoad {
+ public:
+  virtual ~RetryingLoad() = default;
+  /// Sends batches until `ends` is true, and returns when all are acknowledged: how many numbers.
+  virtual std::uint64_t Run(const std::atomic<bool>& ends) = 0;
+  std::uint64_t acknowledged() const { return acknowledged_; }
+
+ protected:
+  std::atomic<std::uint64_t> acknowledged_{0};
+};
+
+class RetryingTcpLoad final : public RetryingLoad {
+ public:
+  RetryingTcpLoad(std::uint16_t port, std::string stream)
+      : producer_("127.0.0.1", port), stream_(std::move(stream)) {}
+  std::uint64_t Run(const std::atomic<bool>& ends) override {
+    const auto opened = producer_.Open(stream_, wire::WireType::kUint64);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    std::vector<std::uint64_t> values(kBatchValues);
+    std::uint64_t sent = 0;
+    while (opened.ok() && !ends) {
+      std::iota(values.begin(), values.end(), sent);
+      const absl::Status status = producer_.Send(*opened, std::as_bytes(std::span(values)));
+      EXPECT_TRUE(status.ok()) << status;
+      if (!status.ok()) break;
+      sent += kBatchValues;
+      acknowledged_ = producer_.accepted();
+    }
+    const absl::Status status = producer_.Flush();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(producer_.errors().empty());
+    EXPECT_EQ(producer_.accepted(), sent);
+    return sent;
+  }
+
+ private:
+  client::RetryingTcpProducer producer_;
+  const std::string stream_;
+};
+
+class RetryingGrpcLoad final : public RetryingLoad {
+ public:
+  RetryingGrpcLoad(std::string server, std::string stream)
+      : client_({.server = std::move(server)}), stream_(std::move(stream)) {}
+  std::uint64_t Run(const std::atomic<bool>& ends) override {
+    client::AcknowledgedPushOptions options;
+    options.retry_for = kPatience;
+    options.on_acknowledgement = [this](const client::Acknowledgement& answer) {
+      EXPECT_EQ(answer.code, client::Code::kOk) << answer.message;
+      acknowledged_ += answer.accepted;
+    };
+    client::AcknowledgedPusher pusher = client_.PushAcknowledged(stream_, options);
+    std::vector<std::uint64_t> values(kBatchValues);
+    std::uint64_t sent = 0;
+    while (!ends) {
+      std::iota(values.begin(), values.end(), sent);
+      pusher.Write(values);
+      sent += kBatchValues;
+    }
+    EXPECT_EQ(pusher.Finish().accepted, sent);
+    return sent;
+  }
+
+ private:
+  client::Client client_;
+  const std::string stream_;
+};
+
+// A free port that no outgoing connection is given while the daemon is down: below those that
+// kernels take for them (net.ipv4.ip_local_port_range).
+std::uint16_t LastingPort(std::mt19937_64& random) {
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
+    if (!RawSocket(port).connected()) return port;
+  }
+}
+
+TEST_F(DurabilityTest, KilledUnderRetryingProducersItCountsEachValueOnce) {
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kSeed);
+  // Ports that stay the same, so that producers find the daemon again.
+  const std::uint16_t grpc_port = LastingPort(random);
+  const std::uint16_t tcp_port = LastingPort(random);
+  const std::string grpc_address = "127.0.0.1:" + std::to_string(grpc_port);
+  const std::vector<std::string> flags =
+      Flags({"--grpc", grpc_address, "--tcp", "127.0.0.1:" + std::to_string(tcp_port),
+             "--sync-interval-us", "1000"});
+  auto daemon = std::make_unique<TestDaemon>(flags);
+  std::vector<std::unique_ptr<RetryingLoad>> loads;
+  for (std::size_t i = 0; i < kProducers; ++i) {
+    loads.push_back(std::make_unique<RetryingTcpLoad>(tcp_port, Numbered("tcp", i)));
+    loads.push_back(std::make_unique<RetryingGrpcLoad>(grpc_address, Numbered("grpc", i)));
+  }
+  std::atomic<bool> ends{false};
+  std::vector<std::uint64_t> sent(loads.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    threads.emplace_back([&, i] { sent[i] = loads[i]->Run(ends); });
+  }
+  const int rounds = Cases(8, 1'000);
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    std::vector<std::uint64_t> enough;
+    for (const auto& load : loads) enough.push_back(load->acknowledged() + 1 + random() % 3'000);
+    EXPECT_TRUE(WaitUntil([&] {
+      for (std::size_t i = 0; i < loads.size(); ++i) {
+        if (loads[i]->acknowledged() < enough[i]) return false;
+      }
+      return true;
+    })) << "round "
+        << round;
+    daemon->Kill();
+    daemon = std::make_unique<TestDaemon>(flags);
+  }
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+  const auto check = [&] {
+    // gRPC shares connections to one address: this one may be to a daemon that was killed.
+    EXPECT_TRUE(WaitUntil(
+        [&] { return CodeOf([&] { daemon->client().ListStreams(); }) == client::Code::kOk; }));
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+      const std::string stream = Numbered(i % 2 == 0 ? "tcp" : "grpc", i / 2);
+      EXPECT_EQ(daemon->client().DescribeStream(stream).count, sent[i]) << stream;
+      // 0, 1, 2, ..., each once: every rank is that of its number.
+      for (const std::uint64_t number : {sent[i] / 3, sent[i] / 2, sent[i] - 1}) {
+        const client::RankAnswer rank =
+            daemon->client().Ranks(stream, {client::Value{number}}).answers.at(0);
+        EXPECT_LE(rank.rank_low, number + 1);
+        EXPECT_GE(rank.rank_high, number + 1);
+      }
+    }
+  };
+  check();
+  daemon->Kill();
+  daemon = std::make_unique<TestDaemon>(flags);
+  check();
+}
+
+TEST_F(DurabilityTest, SnapshotsCutTheLogAndLoseNothing) {
+  const std::vector<std::string> flags = Flags({"--snapshot-interval-s", "1"});
+  const std::string first_segment = data_ / "store/log-00000000000000000001";
+  std::uint64_t acknowledged = 0;
+  std::uint64_t sent = 0;
+  {
+    TestDaemon daemon(flags);
+    Load load(daemon, "s", 0);
+    EXPECT_TRUE(WaitUntil([&] { return std::filesystem::exists(first_segment); }));
+    // Two snapshots stay, and the log behind the older one.
+    EXPECT_TRUE(WaitUntil([&] {
+      return daemon.Metric("tidemark_snapshots_total{result=\"ok\"}") >= 3 &&
+             !std::filesystem::exists(first_segment);
+    }));
+    EXPECT_GT(daemon.Metric("tidemark_log_syncs_total"), 0);
+    EXPECT_EQ(daemon.Metric("tidemark_log_failures_total"), 0);
+    daemon.Kill();
+    load.Join();
+    acknowledged = load.acknowledged();
+    sent = load.sent();
+  }
+  std::string exported;
+  const auto check = [&] {
+    TestDaemon again(flags);
+    const std::uint64_t n = again.client().DescribeStream("s").count;
+    EXPECT_GE(n, acknowledged);
+    EXPECT_LE(n, sent);
+    const std::string bytes = again.client().ExportStream("s");
+    if (exported.empty()) exported = bytes;
+    EXPECT_EQ(bytes, exported);
+    const auto log = again.Log();
+    const auto loaded = std::find_if(log.begin(), log.end(), [](const nlohmann::json& line) {
+      return line["message"] == "streams loaded";
+    });
+    EXPECT_NE(loaded, log.end());
+    again.Kill();
+    return loaded == log.end() ? 0 : (*loaded)["snapshot"].get<std::uint64_t>();
+  };
+  const std::uint64_t newest = check();
+  EXPECT_GE(newest, 3u);
+  EXPECT_EQ(check(), newest);
+  // Damaged: the one before it, and the log behind that.
+  std::string path;
+  for (const auto& file : std::filesystem::directory_iterator(data_ / "store")) {
+    const std::string name = file.path().string();
+    if (name.find("/snapshot-") != std::string::npos) path = std::max(path, name);
+  }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(200);
+  file.put('\x5a');
+  file.close();
+  EXPECT_EQ(check(), newest - 1);
+}
+
+TEST_F(DurabilityTest, SnapshotsAloneSurviveAStop) {
+  const auto flags = [&](const std::string& mode) {
+    return std::vector<std::string>{"--data-dir", data_.path(), "--durability", mode};
+  };
+  std::string exported;
+  {
+    TestDaemon daemon(flags("snapshot"));
+    client::Pusher pusher = daemon.client().Push("s");
+    pusher.Write(std::vector<double>(1000, 2.5));
+    EXPECT_EQ(pusher.Finish().accepted, 1000u);
+    exported = daemon.client().ExportStream("s");
+    daemon.Stop();
+  }
+  {
+    TestDaemon daemon(flags("snapshot"));
+    EXPECT_EQ(daemon.client().ExportStream("s"), exported);
+    daemon.Stop();
+  }
+  // On to a log, from which there is no way back but by an empty folder.
+  for (int start = 0; start < 2; ++start) {
+    TestDaemon daemon(flags("log"));
+    EXPECT_EQ(daemon.client().DescribeStream("s").count, 1000u + static_cast<unsigned>(start));
+    client::Pusher pusher = daemon.client().Push("s");
+    pusher.Write(std::vector<double>{1});
+    EXPECT_EQ(pusher.Finish().accepted, 1u);
+    daemon.Kill();
+  }
+  const Completed back =
+      RunProgram({.program = TIDEMARKD_PROGRAM, .arguments = DaemonFlags(flags("snapshot"))});
+  EXPECT_EQ(back.status, 1);
+  EXPECT_NE(back.err.find("holds a log"), std::string::npos) << back.err;
 }
 
 TEST_F(DurabilityTest, TwoDaemonsDoNotShareAFolder) {

@@ -49,10 +49,15 @@ std::string Encode(const ClientFrame& frame) {
   if (frame.type == tidemark::wire::FrameType::kOpen) {
     tidemark::wire::AppendOpen(out, frame.handle, static_cast<WireType>(frame.value_type),
                                frame.name());
+  } else if (frame.type == tidemark::wire::FrameType::kProducer) {
+    tidemark::wire::AppendProducer(out, frame.producer());
+    out[5] = static_cast<char>(frame.value_type);  // ignored
   } else {
     CheckPairs(frame);
-    tidemark::wire::AppendBatch(out, frame.handle, frame.batch_id,
-                                static_cast<WireType>(frame.value_type), frame.payload);
+    tidemark::wire::AppendBatchHeader(out, frame.handle, frame.batch_id,
+                                      static_cast<WireType>(frame.value_type), frame.payload.size(),
+                                      frame.type);
+    out += frame.name();
     std::vector<std::string_view> items;
     std::string error;
     std::string again;

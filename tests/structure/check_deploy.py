@@ -22,6 +22,16 @@ METRIC = re.compile(r"\btidemark_[a-z][a-z0-9_]*")
 # Counted for looking into a fault that another metric shows first.
 NOT_SHOWN = {
     "tidemark_ingest_batches_total": "values say more; batches are for their mean size",
+    "tidemark_ingest_duplicates_total": "ordinary: a connection was cut, and nothing is wrong",
+    "tidemark_log_pending_bytes": "at its limit batches are refused, which is shown",
+    "tidemark_log_segments": "the folder's size says more",
+    "tidemark_log_bytes_total": "for sizing a disk",
+    "tidemark_log_syncs_total": "for setting store.sync_interval_us",
+    "tidemark_snapshot_timestamp_seconds": "failures are shown",
+    "tidemark_snapshot_seconds": "for setting store.snapshot_interval_s",
+    "tidemark_snapshot_bytes": "for sizing a disk",
+    "tidemark_producers": "of no interest before some are forgotten",
+    "tidemark_producers_forgotten_total": "those that come back are refused, which is shown",
     "tidemark_ingest_connections_refused_total": "seen from its senders",
     "tidemark_ingest_connections_idle_closed_total": "ordinary",
     "tidemark_statsd_lines_total": "kinds of lines, for setting up a sender",

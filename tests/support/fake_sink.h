@@ -38,6 +38,7 @@ class Stream {
   std::vector<std::uint64_t> payloads;  // bits, of every pair that came, refused ones too
   std::vector<std::size_t> batches;     // values of each accepted batch
   std::vector<RecordedTime> times;
+  std::vector<ProducerBatch> froms;
 };
 
 /// Thread: any. Follows IngestSink's rules in short: a name is not empty, has at most 255 bytes, is
@@ -75,7 +76,7 @@ class FakeSink : public IngestSink {
   }
 
   AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
-                           std::span<const std::byte> payloads, RecordedTime time) override {
+                           std::span<const std::byte> payloads, const BatchStamp& stamp) override {
     if (stream->payload == PayloadType::kNone) {
       return {absl::FailedPreconditionError("the stream holds no pairs"), 0, 0};
     }
@@ -84,12 +85,13 @@ class FakeSink : public IngestSink {
       return {absl::InvalidArgumentError("not as many payloads as values"), 0, 0};
     }
     KeepPayloads(*stream, payloads);
-    return AppendPacked(stream, values, time);
+    return AppendPacked(stream, values, stamp);
   }
 
   AppendResult AppendStringPairs(const StreamHandle& stream,
                                  std::span<const std::string_view> values,
-                                 std::span<const std::byte> payloads, RecordedTime time) override {
+                                 std::span<const std::byte> payloads,
+                                 const BatchStamp& stamp) override {
     if (stream->payload == PayloadType::kNone) {
       return {absl::FailedPreconditionError("the stream holds no pairs"), 0, 0};
     }
@@ -97,11 +99,11 @@ class FakeSink : public IngestSink {
       return {absl::InvalidArgumentError("not as many payloads as values"), 0, 0};
     }
     KeepPayloads(*stream, payloads);
-    return AppendStrings(stream, values, time);
+    return AppendStrings(stream, values, stamp);
   }
 
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
-                            RecordedTime time) override {
+                            const BatchStamp& stamp) override {
     const std::size_t width = PackedBytes(stream->type);
     if (width == 0 || values.size() % width != 0) {
       return {absl::InvalidArgumentError("the size is no multiple of the value's"), 0, 0};
@@ -111,11 +113,11 @@ class FakeSink : public IngestSink {
     for (std::size_t at = 0; at < values.size(); at += width) {
       numbers.push_back(Load(stream->type, values.data() + at));
     }
-    return Take(stream, numbers, time);
+    return Take(stream, numbers, stamp);
   }
 
   AppendResult AppendNumbers(const StreamHandle& stream, std::span<const double> values,
-                             RecordedTime time) override {
+                             const BatchStamp& stamp) override {
     if (!HasRanks(stream->type) || stream->type == ValueType::kIpv4) {
       return {absl::FailedPreconditionError("the stream holds no numbers"), 0, 0};
     }
@@ -126,11 +128,11 @@ class FakeSink : public IngestSink {
         return {absl::InvalidArgumentError("not a whole number"), 0, 0};
       }
     }
-    return Take(stream, values, time);
+    return Take(stream, values, stamp);
   }
 
   AppendResult AppendStrings(const StreamHandle& stream, std::span<const std::string_view> values,
-                             RecordedTime time) override {
+                             const BatchStamp& stamp) override {
     const std::lock_guard lock(mutex_);
     ++appends_;
     if (stream->deleted) return {absl::NotFoundError("the stream was deleted"), 0, 0};
@@ -141,7 +143,7 @@ class FakeSink : public IngestSink {
       if (!Utf8(value)) return {absl::InvalidArgumentError("an item is not UTF-8"), 0, 0};
     }
     for (const auto value : values) stream->items.emplace_back(value);
-    Record(*stream, values.size(), time);
+    Record(*stream, values.size(), stamp);
     return {absl::OkStatus(), values.size(), 0};
   }
 
@@ -310,7 +312,8 @@ class FakeSink : public IngestSink {
     return 0;
   }
 
-  AppendResult Take(const StreamHandle& stream, std::span<const double> values, RecordedTime time) {
+  AppendResult Take(const StreamHandle& stream, std::span<const double> values,
+                    const BatchStamp& stamp) {
     const std::lock_guard lock(mutex_);
     ++appends_;
     if (stream->deleted) return {absl::NotFoundError("the stream was deleted"), 0, 0};
@@ -323,14 +326,15 @@ class FakeSink : public IngestSink {
       ++result.accepted;
       if (keep_values_) stream->numbers.push_back(value);
     }
-    Record(*stream, result.accepted, time);
+    Record(*stream, result.accepted, stamp);
     return result;
   }
 
-  void Record(Stream& stream, std::size_t values, RecordedTime time) {
+  void Record(Stream& stream, std::size_t values, const BatchStamp& stamp) {
     if (keep_values_) {
       stream.batches.push_back(values);
-      stream.times.push_back(time);
+      stream.times.push_back(stamp.time);
+      stream.froms.push_back(stamp.from);
     }
     taken_ += values;
     if (saturate_at_ && taken_ >= *saturate_at_) saturated_ = true;

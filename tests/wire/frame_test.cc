@@ -126,9 +126,14 @@ TEST(FrameTest, EveryFieldSurvives) {
   AppendOpen(client, 0xFFFFFFFF, WireType::kString, "naïve \xF0\x9F\x8C\x8A");
   AppendBatch(client, 0x01020304, 0x1122334455667788, WireType::kUint32, Bytes("abcd"));
   AppendBatch(client, 0, 0, WireType::kDefault, {});
+  AppendProducer(client, "0123456789abcdef");
+  AppendBatchHeader(client, 3, 4, WireType::kUint32, 4, FrameType::kSequencedBatch);
+  client += "efgh";
   const Decoded decoded = DecodeClient(client);
   EXPECT_EQ(decoded.error, "");
-  ASSERT_EQ(decoded.frames.size(), 3U);
+  ASSERT_EQ(decoded.frames.size(), 5U);
+  EXPECT_EQ(decoded.frames[3], "3 0 0 0 83 \"0123456789abcdef\"");
+  EXPECT_EQ(decoded.frames[4], "4 5 3 4 107 \"efgh\"");
   EXPECT_EQ(decoded.frames[0], "1 7 4294967295 0 8 \"naïve \xF0\x9F\x8C\x8A\"");
   EXPECT_EQ(decoded.frames[1], "2 5 16909060 1234605616436508552 31 \"abcd\"");
   EXPECT_EQ(decoded.frames[2], "2 0 0 0 59 \"\"");
@@ -153,7 +158,14 @@ TEST(FrameTest, CuttingTheBytesAnywhereChangesNothing) {
     const int frames = static_cast<int>(random() % 8);
     for (int i = 0; i < frames; ++i) {
       const std::string payload(random() % 100, 'x');
-      if (random() % 2 == 0) {
+      const auto kind = random() % 4;
+      if (kind == 2) {
+        AppendProducer(stream, std::string(kProducerIdBytes, static_cast<char>(1 + random() % 99)));
+      } else if (kind == 3) {
+        AppendBatchHeader(stream, 1, random(), WireType::kFloat64, payload.size(),
+                          FrameType::kSequencedBatch);
+        stream += payload;
+      } else if (kind == 0) {
         AppendOpen(stream, static_cast<std::uint32_t>(random()), WireType::kInt64, payload);
       } else {
         AppendBatch(stream, static_cast<std::uint32_t>(random()), random(), WireType::kFloat64,
@@ -221,10 +233,14 @@ TEST(FrameTest, BrokenFramingNamesTheByteAndWhatWasExpected) {
        "frame length 3 at byte 8 is too short; expected at least 4"},
       {"too short for its type", Preamble() + Header(19, 2, 0), Kind::kTooShort, 8,
        "frame length 19 of BATCH at byte 8 is too short; expected at least 20"},
-      {"unknown type", Preamble() + Header(20, 3, 0), Kind::kUnknownType, 12,
-       "unknown frame type 3 at byte 12; expected 1 (OPEN) or 2 (BATCH)"},
+      {"unknown type", Preamble() + Header(20, 5, 0), Kind::kUnknownType, 12,
+       "unknown frame type 5 at byte 12; expected 1 (OPEN) to 4 (SEQUENCED_BATCH)"},
       {"a server's type", Preamble() + Header(28, 130, 0), Kind::kUnknownType, 12,
-       "unknown frame type 130 at byte 12; expected 1 (OPEN) or 2 (BATCH)"},
+       "unknown frame type 130 at byte 12; expected 1 (OPEN) to 4 (SEQUENCED_BATCH)"},
+      {"a producer too long", Preamble() + Header(21, 3, 0), Kind::kTooLarge, 8,
+       "frame length 21 of PRODUCER at byte 8 is wrong; expected 20"},
+      {"a producer of zeros", Preamble() + Header(20, 3, 0) + std::string(16, '\0'),
+       Kind::kReserved, 16, "the id of PRODUCER at byte 16 is 0; expected 16 random bytes"},
       {"reserved field of a frame", Preamble() + Header(20, 1, 5), Kind::kReserved, 14,
        "reserved field at byte 14 is 5; expected 0"},
       {"reserved field of a batch", batch_reserved, Kind::kReserved, 20,

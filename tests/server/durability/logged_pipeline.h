@@ -10,6 +10,7 @@
 
 #include "server/durability/durable_log.h"
 #include "server/durability/replay.h"
+#include "server/durability/snapshots.h"
 #include "tests/support/fake_disk.h"
 #include "tests/support/pipeline_fixture.h"
 
@@ -24,13 +25,14 @@ inline PipelineOptions SmallWindows() {
   return options;
 }
 
-/// Replays what the disk has, then logs to it. REQUIRES: the log can be replayed.
+/// Loads and replays what the disk has, then logs to it. REQUIRES: the log can be replayed.
 class LoggedPipeline {
  public:
   explicit LoggedPipeline(store::FileSystem& disk, PipelineOptions options = SmallWindows(),
                           DurableLog::Trouble trouble = {})
       : held_(options) {
-    Replayed replayed = ReplayLog(disk, kLogFolder, held_.pipeline).value();
+    const LoadedSnapshot snapshot = LoadSnapshot(disk, kLogFolder, held_.pipeline).value();
+    Replayed replayed = ReplayLog(disk, kLogFolder, held_.pipeline, snapshot).value();
     batches_ = replayed.batches;
     store::LogOptions log_options;
     log_options.folder = kLogFolder;

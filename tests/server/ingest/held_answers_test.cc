@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -22,14 +23,22 @@ namespace {
 using test::RawSocket;
 using wire::WireType;
 
-// Numbers batches from 1, and syncs when it is told to.
+// Numbers batches from 1, and syncs when it is told to. Of a producer's batch that came before it
+// says the number of then.
 class LogSink final : public FakeSink {
  public:
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
-                            RecordedTime time) override {
-    AppendResult result = FakeSink::AppendPacked(stream, values, time);
+                            const BatchStamp& stamp) override {
+    AppendResult result = FakeSink::AppendPacked(stream, values, stamp);
     const std::lock_guard lock(mutex_);
-    if (result.status.ok()) result.log_sequence = ++last_;
+    if (!result.status.ok()) return result;
+    if (stamp.from.numbered()) {
+      const auto [at, fresh] = taken_.try_emplace(stamp.from.number, last_ + 1);
+      result.duplicate = !fresh;
+      result.log_sequence = at->second;
+      if (!fresh) return result;
+    }
+    result.log_sequence = ++last_;
     return result;
   }
   void WhenDurable(std::uint64_t sequence, Durable done) override {
@@ -76,6 +85,7 @@ class LogSink final : public FakeSink {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::pair<std::uint64_t, Durable>> waiting_;
+  std::map<std::uint64_t, std::uint64_t> taken_;
   std::uint64_t last_ = 0;
   std::uint64_t durable_ = 0;
 };
@@ -147,6 +157,29 @@ TEST_F(HeldAnswersTest, LeaveInTheirOrderWhenTheLogIsDurable) {
       (std::vector<std::string>{
           "ACK 10", "OPENED 2",
           "ERROR 5 11 batch 11: no stream is open as handle 9; expected OPEN before", "ACK 12"}));
+}
+
+TEST_F(HeldAnswersTest, ABatchThatComesAgainWaitsInItsTurn) {
+  StartServer();
+  std::string bytes = Opening();
+  const std::string id(wire::kProducerIdBytes, 'p');
+  wire::AppendProducer(bytes, id);
+  const auto add = [&bytes](std::uint64_t number) {
+    wire::AppendBatchHeader(bytes, 1, number, WireType::kFloat64, sizeof(double),
+                            wire::FrameType::kSequencedBatch);
+    bytes.append(sizeof(double), '\0');
+  };
+  add(1);
+  AddBatch(bytes, 99);
+  add(1);
+  RawSocket socket(server_->port());
+  ASSERT_TRUE(socket.Send(bytes));
+  ASSERT_TRUE(sink_.WaitForQuestion(2)) << "not for record 1, which the last batch is";
+  sink_.Sync(2);
+  socket.EndSending();
+  EXPECT_EQ(Answers(socket.ReceiveAll()),
+            (std::vector<std::string>{"OPENED 1", "ACK 1", "ACK 99", "ACK 1"}));
+  EXPECT_EQ(sink_.last(), 2u);
 }
 
 TEST_F(HeldAnswersTest, AFailureIsToldForWhatIsInDoubt) {

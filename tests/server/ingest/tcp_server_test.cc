@@ -280,9 +280,9 @@ TEST_F(TcpServerTest, BrokenFramingEndsTheConnectionWithTheReason) {
       {open + std::string("\xFF\xFF\xFF\x7F", 4),
        {"OPENED 1 float64",
         "ERROR 3 1 0 frame length 2147483647 at byte 21 is too large; expected at most 4194324"}},
-      {open + std::string("\x14\0\0\0\x03\0\0\0", 8),
+      {open + std::string("\x14\0\0\0\x05\0\0\0", 8),
        {"OPENED 1 float64",
-        "ERROR 3 1 0 unknown frame type 3 at byte 25; expected 1 (OPEN) or 2 (BATCH)"}},
+        "ERROR 3 1 0 unknown frame type 5 at byte 25; expected 1 (OPEN) to 4 (SEQUENCED_BATCH)"}},
   };
   for (const Case& c : cases) {
     // What follows the broken frame is much, so that closing at once would reset the connection and

@@ -102,6 +102,73 @@ TEST_F(PushCallsTest, ATooLargeBatchIsAcknowledgedWithItsRefusal) {
   EXPECT_TRUE(call->Finish().ok());
 }
 
+// Over two calls, of either kind; in a stream of packed values and in one of items.
+TEST_F(PushCallsTest, NumberedBatchesAreCountedOnce) {
+  Start({});
+  const std::string producer(16, 'p');
+  const auto numbered = [&](v1::Batch batch, std::uint64_t number) {
+    batch.set_producer(producer);
+    batch.set_number(number);
+    return batch;
+  };
+  for (const v1::Batch& plain : {Packed(80), Items(10, 3)}) {
+    const auto push = [&](const std::vector<v1::Batch>& batches, v1::PushResponse* response) {
+      grpc::ClientContext context;
+      const auto call = stub_->Push(&context, response);
+      for (const v1::Batch& batch : batches) {
+        v1::PushRequest request;
+        *request.mutable_batch() = batch;
+        call->Write(request);
+      }
+      call->WritesDone();
+      return call->Finish();
+    };
+    v1::PushResponse total;
+    ASSERT_TRUE(push({numbered(plain, 1), numbered(plain, 2), numbered(plain, 1)}, &total).ok());
+    EXPECT_EQ(total.batches(), 3u);
+    EXPECT_EQ(total.duplicates(), 1u);
+    EXPECT_EQ(total.accepted(), 30u);
+    grpc::ClientContext context;
+    const auto call = stub_->PushAcknowledged(&context);
+    v1::PushAcknowledgedRequest request;
+    v1::PushAcknowledgedResponse response;
+    for (const std::uint64_t number : {2, 3, 3}) {
+      *request.mutable_batch() = numbered(plain, number);
+      ASSERT_TRUE(call->Write(request));
+    }
+    for (const bool duplicate : {true, false, true}) {
+      ASSERT_TRUE(call->Read(&response));
+      EXPECT_EQ(response.duplicate(), duplicate);
+      EXPECT_EQ(response.accepted(), 10u) << response.message();
+    }
+    *request.mutable_batch() = numbered(plain, 5);
+    request.mutable_batch()->set_producer(std::string(16, 'q'));
+    ASSERT_TRUE(call->Write(request));
+    ASSERT_TRUE(call->Read(&response));
+    EXPECT_EQ(response.code(), grpc::FAILED_PRECONDITION) << response.message();
+    call->WritesDone();
+    EXPECT_TRUE(call->Finish().ok());
+  }
+  EXPECT_EQ(Source().values.Value(), 2 * 3 * 10);
+  EXPECT_EQ(Source().duplicates.Value(), 2 * 3);
+  EXPECT_EQ(server_->Refused("unknown_producer"), 2 * 10);
+}
+
+TEST_F(PushCallsTest, HalfOfAProducerIsRefused) {
+  Start({});
+  for (const auto& [producer, number] :
+       std::vector<std::pair<std::string, int>>{{std::string(16, 'p'), 0},
+                                                {"", 1},
+                                                {std::string(15, 'p'), 1},
+                                                {std::string(16, '\0'), 1}}) {
+    v1::Batch batch = Packed(8);
+    batch.set_producer(producer);
+    batch.set_number(static_cast<std::uint64_t>(number));
+    EXPECT_EQ(PushOne(batch).error_code(), grpc::INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(Source().values.Value(), 0);
+}
+
 // Their texts are longer than what gRPC keeps inline.
 TEST_F(PushCallsTest, ManyRefusalsInARow) {
   Start({});
