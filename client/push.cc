@@ -23,9 +23,7 @@ static_assert(std::endian::native == std::endian::little,
 // What both calls are to the cutting of batches: something that takes the next batch.
 struct PushCall {
   PushCall(std::shared_ptr<Connection> to, std::string name)
-      : connection(std::move(to)), stream(std::move(name)) {
-    connection->Show(context);
-  }
+      : connection(std::move(to)), stream(std::move(name)) {}
   virtual ~PushCall() = default;
 
   /// The batch to fill, its values empty. Every batch names its stream: beside its
@@ -56,6 +54,7 @@ struct PushCall {
   grpc::ClientContext* NewContext() {
     const std::lock_guard lock(mutex);
     context = std::make_unique<grpc::ClientContext>();
+    connection->Show(*context);
     if (cancelled) context->TryCancel();
     return context.get();
   }
