@@ -135,6 +135,16 @@ GlThread::~GlThread() {
   state_->thread.join();
 }
 
+bool GlThread::Post(std::function<void()> task) {
+  const auto job = std::make_shared<Job>();
+  job->task = std::move(task);
+  const std::lock_guard lock(state_->mutex);
+  if (state_->hung) return false;
+  state_->queue.push_back(job);
+  state_->changed.notify_all();
+  return true;
+}
+
 std::function<bool()> GlThread::WaitingProbe() const {
   return [state = state_] {
     const std::lock_guard lock(state->mutex);

@@ -42,6 +42,10 @@ class GlThread {
   /// Errors: throws GlError when the task has not ended `limit` after it began.
   void Run(std::function<void()> task, std::chrono::milliseconds limit);
 
+  /// Runs the task when its turn comes; nobody waits for it, nor for room in the queue. What it
+  /// throws is lost. False: it will not run, since the driver hangs.
+  bool Post(std::function<void()> task);
+
   /// Tells whether a task waits for one that runs; for tasks, which may outlive this.
   std::function<bool()> WaitingProbe() const;
 

@@ -125,10 +125,10 @@ void GlComputeEngine::Observe(std::string_view step) const {
 }
 
 void GlComputeEngine::Reserve(std::size_t index, std::size_t bytes) {
-  Slot& slot = slots_[index];
-  if (bytes <= slot.capacity) return;
-  slot = Slot{};
+  if (bytes <= slots_[index].capacity) return;
   Observe("reserve");
+  // The old one stays if there is no memory for both: smaller requests still fit it.
+  Slot slot;
   slot.device = gl::Buffer(bytes, gl::Buffer::Use::kDevice);
   if (compute_.buffer_storage) {
     slot.upload = gl::Buffer(bytes, gl::Buffer::Use::kUpload);
@@ -142,12 +142,17 @@ void GlComputeEngine::Reserve(std::size_t index, std::size_t bytes) {
     slot.out = slot.memory_out.data();
   }
   slot.capacity = bytes;
+  slots_[index] = std::move(slot);
 }
 
-std::byte* GlComputeEngine::AddWindowChunk(std::size_t bytes) {
-  if (!compute_.buffer_storage) return nullptr;
+GlComputeEngine::WindowChunk GlComputeEngine::AddWindowChunk(std::size_t bytes) {
   window_chunks_.emplace_back(bytes, gl::Buffer::Use::kWindows);
-  return window_chunks_.back().mapped();
+  return {window_chunks_.size() - 1, window_chunks_.back().mapped()};
+}
+
+void GlComputeEngine::PrepareToReduce() {
+  if (!reducer_) reducer_.emplace();
+  reduces_.store(true, std::memory_order_release);
 }
 
 // What lies in the slot from one mapped window to the next is copied at once.
@@ -257,7 +262,6 @@ void GlComputeEngine::ReduceOnDevice(Slot& slot, const ReduceRequest& request) {
 
 void GlComputeEngine::SubmitReduced(std::size_t index, const ReduceRequest& request) {
   Slot& slot = slots_[index];
-  if (!reducer_) reducer_.emplace();
   SortOnDevice(slot, request.windows);
   Observe("reduce");
   if (request.windows.kind.key_bits == 64) {

@@ -4,6 +4,7 @@
 #define TIDEMARK_GPU_SORT_GL_COMPUTE_ENGINE_H_
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -127,15 +128,22 @@ class GlComputeEngine {
   std::byte* in(std::size_t slot) const { return slots_[slot].in; }
   const std::byte* out(std::size_t slot) const { return slots_[slot].out; }
 
-  /// Maps memory for windows, which stays until the engine ends. Errors: null where there is no
-  /// buffer storage; throws gl::GlOutOfMemory.
-  std::byte* AddWindowChunk(std::size_t bytes);
+  struct WindowChunk {
+    std::size_t number = 0;  ///< for MappedPlace
+    std::byte* data = nullptr;
+  };
+  /// Maps memory for windows, which stays until the engine ends. REQUIRES: maps_buffers().
+  WindowChunk AddWindowChunk(std::size_t bytes);
+  /// Makes what reduced requests need beside, which compiles programs: a while. Once is enough.
+  void PrepareToReduce();
+  bool reduces() const { return reduces_.load(std::memory_order_acquire); }
 
   /// Tells GL to sort what was written to in(slot), laid out as in the request, and to the chunks.
   void Submit(std::size_t slot, const ComputeRequest& request);
   /// Whether SubmitReduced takes it: what it binds must fit one binding.
   bool TakesReduced(const ComputeRequest& windows) const;
   /// The same for a request to be reduced, and its second step: of each channel what is said there.
+  /// REQUIRES: reduces().
   void SubmitReduced(std::size_t slot, const ReduceRequest& request);
   void ReadFound(std::size_t slot, const ReduceRequest& request,
                  const std::array<SecondRead, kChannels>& reads);
@@ -189,7 +197,8 @@ class GlComputeEngine {
   std::array<PassProgram, 4> programs_;  // [IndexOf(kind)]
   std::array<Slot, kSlots> slots_;
   std::vector<gl::Buffer> window_chunks_;
-  std::optional<reduce::GlComputeReducer> reducer_;  // made when it is first used
+  std::optional<reduce::GlComputeReducer> reducer_;
+  std::atomic<bool> reduces_{false};  // reducer_ is there
 };
 
 }  // namespace tidemark::sort

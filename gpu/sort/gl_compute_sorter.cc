@@ -24,6 +24,9 @@ constexpr std::chrono::microseconds kLook{20};
 // chunks what a pool keeps and several hundred streams fill.
 constexpr std::size_t kChunkBytes = std::size_t{32} << 20;
 
+// What programs may take to compile, once, however short the limit of a request.
+constexpr std::chrono::seconds kSetUpLimit{60};
+
 template <class Key>
 std::span<const Key> Part(const std::byte* memory, std::size_t at, std::size_t count) {
   return {reinterpret_cast<const Key*>(memory + at), count};
@@ -159,7 +162,12 @@ class GlComputeSorter::Turn {
     std::unique_lock lock(sorter_.mutex_);
     number_ = sorter_.next_turn_++;
     sorter_.turns_.insert(number_);
-    sorter_.turn_ended_.wait(lock, [&] { return *sorter_.turns_.begin() == number_; });
+    sorter_.turn_ended_.wait(lock, [&] {
+      return !sorter_.first_failure_.empty() || *sorter_.turns_.begin() == number_;
+    });
+    if (sorter_.first_failure_.empty()) return;
+    sorter_.turns_.erase(number_);
+    throw gl::GlError("GL failed meanwhile: " + sorter_.first_failure_);
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -187,18 +195,27 @@ GlComputeSorter::GlComputeSorter(GlComputeOptions options) : options_(std::move(
   gl_ = std::move(started.gl);
   window_max_ = std::min(engine_->window_max({32, false}), engine_->window_max({64, false}));
   if (!engine_->maps_buffers() || options_.window_memory_bytes < kChunkBytes) return;
-  // Owns the thread, and by it the mapping, for as long as somebody keeps a window there.
-  window_memory_ = std::make_shared<WindowMemory>(
-      kChunkBytes, options_.window_memory_bytes,
-      [thread = thread_, engine = engine_, limit = options_.time_limit](std::size_t bytes) {
-        const auto chunk = std::make_shared<std::byte*>(nullptr);
-        try {
-          thread->Run([engine, bytes, chunk] { *chunk = engine->AddWindowChunk(bytes); }, limit);
-        } catch (const std::exception&) {  // the heap will do; a broken GL is told of by Sort
-          return static_cast<std::byte*>(nullptr);
-        }
-        return *chunk;
-      });
+  // Owns the thread, and by it the mapping, for as long as somebody keeps a window there. The GL
+  // thread adds chunks when it has time.
+  const auto memory = std::make_shared<std::weak_ptr<WindowMemory>>();
+  const auto map = [engine = engine_, memory] {
+    const std::shared_ptr<WindowMemory> to = memory->lock();
+    if (to == nullptr) return;
+    try {
+      const auto [number, data] = engine->AddWindowChunk(kChunkBytes);
+      to->Add(number, data);
+    } catch (const std::exception&) {  // the heap will do; a GL that fails is told of by Sort
+      to->AddNone();
+    }
+  };
+  window_memory_ = std::make_shared<WindowMemory>(kChunkBytes, options_.window_memory_bytes,
+                                                  [thread = thread_, map, memory] {
+                                                    if (thread->Post(map)) return;
+                                                    if (const auto to = memory->lock())
+                                                      to->AddNone();
+                                                  });
+  *memory = window_memory_;
+  thread_->Run(map, kSetUpLimit);
 }
 
 GlComputeSorter::~GlComputeSorter() = default;
@@ -262,6 +279,8 @@ void GlComputeSorter::WithSlot(const std::function<void(std::size_t slot)>& work
       if (first_failure_.empty()) first_failure_ = error.what();
     }
     slot_free_.notify_all();
+    turn_ended_.notify_all();
+    if (window_memory_ != nullptr) window_memory_->Close();
     throw SorterError(std::string("gl-compute: ") + error.what());
   }
 }
@@ -282,8 +301,9 @@ void GlComputeSorter::Prepare(std::size_t slot, std::size_t bytes, ComputeReques
 }
 
 void GlComputeSorter::WaitUntilRead(std::size_t slot) {
-  const Turn turn(*this);
+  // Behind others, too: they are on the same GPU.
   const auto start = std::chrono::steady_clock::now();
+  const Turn turn(*this);
   const auto done = std::make_shared<bool>(false);
   while (true) {
     RunTask([engine = engine_, others_wait = others_wait_, slot, done] {
@@ -370,6 +390,10 @@ template <class Key>
 void GlComputeSorter::RunReduced(std::size_t slot, ReduceRequest request,
                                  PairChannels<Key> channels,
                                  std::span<ReducedWindow<Key>> reduced) {
+  if (!engine_->reduces()) {
+    thread_->Run([engine = engine_] { engine->PrepareToReduce(); },
+                 std::max<std::chrono::milliseconds>(options_.time_limit, kSetUpLimit));
+  }
   Prepare(slot, request.bytes(), request.windows, channels);
   RunTask([engine = engine_, slot, request] { engine->SubmitReduced(slot, request); });
   WaitUntilRead(slot);

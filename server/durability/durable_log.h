@@ -43,6 +43,7 @@ class DurableLog final : public StreamLog {
   }
   /// A snapshot holds what the records up to this one did.
   void ReleaseThrough(std::uint64_t sequence) { thread_.log().ReleaseThrough(sequence); }
+  bool failing() const override { return !thread_.log().Stats().status.ok(); }
   std::uint64_t last_sequence() const override { return thread_.log().Stats().last_sequence; }
   void WhenDurable(std::uint64_t sequence, IngestSink::Durable done) override;
 

@@ -89,9 +89,12 @@ StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, 
 }
 
 void StatsdBatcher::Add(std::string_view text, RecordedTime now) {
-  if (caller_ != nullptr && values_.empty() && items_.empty()) {
-    const std::uint64_t version = caller_->Version();
-    if (std::exchange(access_version_, version) != version) Forget();
+  if (values_.empty() && items_.empty()) {
+    const std::uint64_t version = caller_ != nullptr ? caller_->Version() : 0;
+    const std::uint64_t deletions = sink_.deletions();
+    const bool other_rules = std::exchange(access_version_, version) != version;
+    const bool fewer_streams = std::exchange(deletions_, deletions) != deletions;
+    if (other_rules || fewer_streams) Forget();
   }
   const char* p = text.data();
   const char* const end = p + text.size();

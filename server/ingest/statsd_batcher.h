@@ -107,6 +107,7 @@ class StatsdBatcher {
 
   IngestSink& sink_;
   Caller* caller_ = nullptr;
+  std::uint64_t deletions_ = 0;       // of the sink, when entries were last forgotten for it
   std::uint64_t access_version_ = 0;  // of the caller, for all entries
   Metrics& metrics_;
   const Source source_;

@@ -187,13 +187,18 @@ void Pipeline::UpdateGauges() {
 }
 
 void Pipeline::Trim() {
-  for (const StreamHandle& stream : registry_.All()) stream->TrimStorage();
-  context_.memory.Look();
-  if (idle_trims_max_ != 0) {
+  // Then senders are told to wait, and silence says nothing.
+  const bool held_up = gate_.saturated() || (context_.log != nullptr && context_.log->failing());
+  for (const StreamHandle& stream : registry_.All()) {
+    stream->TrimStorage();
+    if (held_up) stream->RestartIdle();
+  }
+  if (idle_trims_max_ != 0 && !held_up) {
     metrics_.streams_expired().Increment(
         static_cast<double>(registry_.DeleteIdle(idle_trims_max_)));
   }
   if (gate_.keys() == 0) context_.pools.Trim();
+  context_.memory.Look();
 }
 
 }  // namespace tidemark::server

@@ -80,6 +80,7 @@ class Pipeline final : public IngestSink {
                                  std::span<const std::string_view> values,
                                  std::span<const std::byte> payloads,
                                  const BatchStamp& stamp) override;
+  std::uint64_t deletions() const override { return registry_.deletions(); }
   bool saturated() const override { return gate_.saturated(); }
   void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
 

@@ -25,6 +25,18 @@ std::string Text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// The file's object, the rates, their rows, a row.
+constexpr int kDepthMax = 4;
+struct TooDeep {};
+
+// Throws nlohmann's exceptions, as for another type, where it is no integer.
+template <class Integer>
+void GetInteger(const Json& json, const char* name, Integer& to) {
+  const Json& value = json.at(name);
+  if (!value.is_number_integer()) throw Json::type_error::create(302, name, &value);
+  value.get_to(to);
+}
+
 std::string Checksum(const Json& rates) {
   const std::string text = Text(rates, -1);
   std::array<char, 17> digits{};
@@ -54,17 +66,17 @@ Json ToJson(const sort::MeasuredRates& rates, std::string_view version) {
 // Throws nlohmann's exceptions for what is missing or of another type.
 sort::MeasuredRates FromJson(const Json& json) {
   sort::MeasuredRates rates;
-  json.at("time_us").get_to(rates.at_us);
+  GetInteger(json, "time_us", rates.at_us);
   json.at("cpu").get_to(rates.on.cpu);
   json.at("algorithms").get_to(rates.on.algorithms);
   json.at("gl_sorters").get_to(rates.on.gl_sorters);
-  json.at("budget_ms").get_to(rates.on.budget_ms);
+  GetInteger(json, "budget_ms", rates.on.budget_ms);
   for (const Json& row : json.at("rows")) {
     sort::SorterMeasurement& measured = rates.rows.emplace_back();
     row.at("sorter").get_to(measured.sorter);
     row.at("algorithm").get_to(measured.algorithm);
-    row.at("key_bits").get_to(measured.key_bits);
-    row.at("window").get_to(measured.window);
+    GetInteger(row, "key_bits", measured.key_bits);
+    GetInteger(row, "window", measured.window);
     row.at("keys_per_second").get_to(measured.keys_per_second);
   }
   return rates;
@@ -81,7 +93,12 @@ std::string FormatSorterRates(const sort::MeasuredRates& rates, std::string_view
 
 KeptRates ParseSorterRates(std::string_view text, std::string_view version) {
   try {
-    const Json file = Json::parse(text);
+    // Deeper than any file of rates: writing it again, for the checksum, would take a stack as
+    // deep.
+    const Json file = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
+      if (depth > kDepthMax) throw TooDeep();
+      return true;
+    });
     if (const int format = file.at("format").get<int>(); format != kFormat) {
       return {{}, "format " + std::to_string(format) + ", expected " + std::to_string(kFormat)};
     }
@@ -93,6 +110,8 @@ KeptRates ParseSorterRates(std::string_view text, std::string_view version) {
       return {{}, "of Tidemark " + of + ", this is " + std::string(version)};
     }
     return {FromJson(body), ""};
+  } catch (const TooDeep&) {
+    return {{}, "it never was a file of rates"};
   } catch (const Json::exception&) {
     return {{}, "it is cut off, or never was a file of rates"};
   }

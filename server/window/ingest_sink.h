@@ -181,6 +181,8 @@ class IngestSink {
                                          const BatchStamp& stamp) = 0;
 
   /// The stages behind are full: stop reading until WhenReady calls back.
+  /// Streams deleted so far: who keeps handles lets go of them when it changes.
+  virtual std::uint64_t deletions() const { return 0; }
   virtual bool saturated() const = 0;
   /// Calls `resume` once, from a thread of the pipeline or at once from this one, when there is
   /// room again, or when the pipeline shuts down. `resume` must be cheap: post to your own

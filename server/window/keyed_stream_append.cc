@@ -16,7 +16,6 @@ namespace tidemark::server {
 
 template <class Key>
 void KeyedStream<Key>::BeginBatch(RecordedTime time, std::vector<Window>& full) {
-  active_ = true;
   capacity_.OnBatch(time, static_cast<std::uint32_t>(open_.size()), Limits());
   if (!open_.empty() && open_.size() >= capacity_.capacity()) CloseWindow(time, full);
 }

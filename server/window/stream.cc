@@ -86,6 +86,11 @@ std::uint32_t Stream::idle_trims() const {
   return active_ ? 0 : idle_trims_;
 }
 
+void Stream::RestartIdle() {
+  const std::lock_guard lock(mutex_);
+  idle_trims_ = 0;
+}
+
 bool Stream::MarkDeletedIfIdle(std::uint32_t trims) {
   const std::lock_guard lock(mutex_);
   return !active_ && idle_trims_ >= trims && MarkDeletedLocked().ok();
@@ -108,6 +113,7 @@ bool Stream::Answered(const ProducerBatch& from, AppendResult& result) {
     result.status = DeletedStatus();
     return true;
   }
+  active_ = true;  // whatever becomes of the batch: somebody sends
   // What is replayed was taken in.
   if (!from.numbered() || context_.replaying) return false;
   const absl::StatusOr<std::optional<TakenBatch>> taken = producers_.Find(from);

@@ -219,8 +219,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
     return last_logged_;
   }
 
-  /// Calls of TrimStorage since the last batch.
+  /// Calls of TrimStorage since the last batch, whether it was taken in or refused.
   std::uint32_t idle_trims() const;
+  /// Counts them from here: nobody could send.
+  void RestartIdle();
   /// From now on appends answer NOT_FOUND. Errors: the log's; the stream is then as before.
   absl::Status MarkDeleted();
   /// The same if no batch came between the last so many calls of TrimStorage, nor since. Whether it
@@ -253,7 +255,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  bool active_ = false;  // a batch came since the last TrimStorage
+  bool active_ = true;  // a batch came since the last TrimStorage, taken in or not; or it is new
   bool deleted_ = false;
   std::uint32_t idle_trims_ = 0;  // calls of TrimStorage since the last batch
   std::uint64_t refused_ = 0;     // values refused one by one

@@ -55,6 +55,8 @@ class StreamLog {
   /// The record's sequence number.
   virtual absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) = 0;
 
+  /// Whether it refuses everything for now.
+  virtual bool failing() const { return false; }
   /// Of the last record.
   virtual std::uint64_t last_sequence() const = 0;
   /// See IngestSink::WhenDurable.

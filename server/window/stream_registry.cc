@@ -270,6 +270,7 @@ absl::Status StreamRegistry::Delete(std::string_view name) {
   // Under the lock, so that the log has it before another stream of that name.
   if (absl::Status status = stream->MarkDeleted(); !status.ok()) return status;
   streams_.erase(at);
+  deletions_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 
@@ -282,6 +283,7 @@ std::size_t StreamRegistry::DeleteIdle(std::uint32_t trims) {
     if (at == streams_.end() || at->second != stream) continue;
     if (!stream->MarkDeletedIfIdle(trims)) continue;
     streams_.erase(at);
+    deletions_.fetch_add(1, std::memory_order_relaxed);
     ++deleted;
   }
   return deleted;

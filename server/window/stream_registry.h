@@ -2,7 +2,9 @@
 #ifndef TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_
 #define TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -61,6 +63,8 @@ class StreamRegistry {
                                  std::size_t limit) const;
   std::vector<StreamHandle> All() const;
   std::size_t size() const;
+  /// Streams deleted so far.
+  std::uint64_t deletions() const { return deletions_.load(std::memory_order_relaxed); }
 
  private:
   // mutex_ held, for reading at least.
@@ -72,6 +76,7 @@ class StreamRegistry {
   mutable std::shared_mutex mutex_;
   StreamSettings defaults_;
   const RegistryLimits limits_;
+  std::atomic<std::uint64_t> deletions_{0};
   absl::btree_map<std::string_view, StreamHandle> streams_;  // the key is the stream's own name
 };
 

@@ -100,7 +100,9 @@ TEST(GlFailover, EveryWindowIsSortedWhereverGlFails) {
       const auto sorter = Behind(std::make_unique<GlComputeSorter>(options), 1 << 20);
       ExpectSortsAll(*sorter);
       // A slot may be large enough before it is asked for a fourth time.
-      if (step != "reserve" || nth == 1) EXPECT_GT(sorter->failures(), 0U);
+      if (step != "reserve" || nth == 1) {
+        EXPECT_GT(sorter->failures(), 0U);
+      }
     }
   }
 }

@@ -19,10 +19,13 @@ constexpr std::size_t kChunk = std::size_t{1} << 19;
 // Chunks on the heap, which begin where a chunk of this size would be mapped.
 class Chunks {
  public:
-  std::byte* Map(std::size_t bytes) {
-    if (refuse) return nullptr;
+  void Map(WindowMemory& memory, std::size_t bytes) {
+    if (refuse) {
+      memory.AddNone();
+      return;
+    }
     chunks_.push_back(std::make_unique<std::byte[]>(bytes));
-    return chunks_.back().get();
+    memory.Add(chunks_.size() - 1, chunks_.back().get());
   }
   std::size_t size() const { return chunks_.size(); }
   const std::byte* operator[](std::size_t i) const { return chunks_[i].get(); }
@@ -35,15 +38,26 @@ class Chunks {
 
 class WindowMemoryTest : public ::testing::Test {
  protected:
-  WindowMemory MakeMemory(std::size_t chunks_max) {
-    return WindowMemory(kChunk, chunks_max * kChunk,
-                        [this](std::size_t bytes) { return chunks_.Map(bytes); });
+  // With one chunk from the start; more are added as soon as they are asked for.
+  WindowMemory& MakeMemory(std::size_t chunks_max) {
+    chunks_ = Chunks();
+    memory_ = std::make_unique<WindowMemory>(kChunk, chunks_max * kChunk,
+                                             [this] { chunks_.Map(*memory_, kChunk); });
+    return *memory_;
+  }
+  // A block of a chunk: the first try asks for the chunk, and has the heap.
+  static void* AllocateMapped(WindowMemory& memory, std::size_t bytes) {
+    void* block = memory.allocate(bytes);
+    if (memory.Find(block, bytes)) return block;
+    memory.deallocate(block, bytes);
+    return memory.allocate(bytes);
   }
   Chunks chunks_;
+  std::unique_ptr<WindowMemory> memory_;
 };
 
 TEST_F(WindowMemoryTest, GivesWhatIsSmallOrTooLargeFromTheHeap) {
-  WindowMemory memory = MakeMemory(2);
+  WindowMemory& memory = MakeMemory(2);
   for (const std::size_t bytes : {std::size_t{1}, WindowMemory::kSmallest - 1, kChunk + 1}) {
     void* block = memory.allocate(bytes);
     EXPECT_FALSE(memory.Find(block, bytes));
@@ -53,9 +67,9 @@ TEST_F(WindowMemoryTest, GivesWhatIsSmallOrTooLargeFromTheHeap) {
 }
 
 TEST_F(WindowMemoryTest, FindsWhatLiesInAChunk) {
-  WindowMemory memory = MakeMemory(2);
-  void* whole = memory.allocate(kChunk);
-  auto* other = static_cast<std::byte*>(memory.allocate(WindowMemory::kSmallest));
+  WindowMemory& memory = MakeMemory(2);
+  void* whole = AllocateMapped(memory, kChunk);
+  auto* other = static_cast<std::byte*>(AllocateMapped(memory, WindowMemory::kSmallest));
   ASSERT_EQ(chunks_.size(), 2U);
   EXPECT_EQ(memory.mapped_bytes(), 2 * kChunk);
   const auto place = memory.Find(other + 100, 50);
@@ -70,8 +84,8 @@ TEST_F(WindowMemoryTest, FindsWhatLiesInAChunk) {
 }
 
 TEST_F(WindowMemoryTest, GoesOnWithTheHeapBeyondItsLimit) {
-  WindowMemory memory = MakeMemory(1);
-  void* whole = memory.allocate(kChunk);
+  WindowMemory& memory = MakeMemory(1);
+  void* whole = AllocateMapped(memory, kChunk);
   void* heap = memory.allocate(kChunk);
   EXPECT_TRUE(memory.Find(whole, kChunk));
   EXPECT_FALSE(memory.Find(heap, kChunk));
@@ -83,7 +97,7 @@ TEST_F(WindowMemoryTest, GoesOnWithTheHeapBeyondItsLimit) {
 }
 
 TEST_F(WindowMemoryTest, AsksNoMoreOnceNothingCouldBeMapped) {
-  WindowMemory memory = MakeMemory(4);
+  WindowMemory& memory = MakeMemory(4);
   chunks_.refuse = true;
   void* heap = memory.allocate(kChunk);
   EXPECT_FALSE(memory.Find(heap, kChunk));
@@ -95,13 +109,43 @@ TEST_F(WindowMemoryTest, AsksNoMoreOnceNothingCouldBeMapped) {
   memory.deallocate(heap, kChunk);
 }
 
+TEST_F(WindowMemoryTest, AsksOnceAndHasTheHeapUntilItIsAnswered) {
+  int asked = 0;
+  WindowMemory memory(kChunk, 4 * kChunk, [&] { ++asked; });
+  void* first = memory.allocate(kChunk);
+  void* second = memory.allocate(kChunk);
+  EXPECT_EQ(asked, 1);
+  EXPECT_FALSE(memory.Find(first, kChunk));
+  const auto chunk = std::make_unique<std::byte[]>(kChunk);
+  memory.Add(7, chunk.get());
+  void* mapped = memory.allocate(kChunk);
+  ASSERT_TRUE(memory.Find(mapped, kChunk));
+  EXPECT_EQ(memory.Find(mapped, kChunk)->chunk, 7U) << "the number that it was given";
+  EXPECT_EQ(asked, 1);
+  void* third = memory.allocate(kChunk);
+  EXPECT_EQ(asked, 2);
+  for (void* block : {first, second, mapped, third}) memory.deallocate(block, kChunk);
+}
+
+TEST_F(WindowMemoryTest, HasTheHeapAloneOnceItIsClosed) {
+  WindowMemory& memory = MakeMemory(4);
+  auto* mapped = static_cast<unsigned char*>(AllocateMapped(memory, kChunk / 2));
+  memory.Close();
+  void* heap = memory.allocate(kChunk / 2);
+  EXPECT_FALSE(memory.Find(heap, kChunk / 2));
+  EXPECT_TRUE(memory.Find(mapped, kChunk / 2)) << "what is there stays";
+  std::memset(mapped, 1, kChunk / 2);
+  memory.deallocate(heap, kChunk / 2);
+  memory.deallocate(mapped, kChunk / 2);
+  EXPECT_EQ(chunks_.size(), 1U);
+}
+
 // Blocks never overlap, lie at multiples of their size, and are one chunk again when all are free.
 TEST_F(WindowMemoryTest, AnyOrderOfAllocatingAndFreeing) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    chunks_ = Chunks();
-    WindowMemory memory = MakeMemory(3);
+    WindowMemory& memory = MakeMemory(3);
     struct Block {
       std::size_t bytes;
       unsigned char mark;

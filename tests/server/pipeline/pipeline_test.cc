@@ -386,6 +386,74 @@ TEST(Pipeline, IdleStreamGivesItsLargeWindowBack) {
   EXPECT_EQ(stream->Stats().count, batch.size());
 }
 
+// Refuses everything while it fails.
+class FailingLog final : public StreamLog {
+ public:
+  absl::StatusOr<std::uint64_t> Created(std::string_view, const StreamSettings&) override {
+    return 1;
+  }
+  absl::Status Deleted(std::uint64_t) override { return Answer(); }
+  absl::StatusOr<std::uint64_t> Batch(const LoggedBatch&) override {
+    if (fails) return Answer();
+    return ++last_;
+  }
+  bool failing() const override { return fails; }
+  std::uint64_t last_sequence() const override { return last_; }
+  void WhenDurable(std::uint64_t, IngestSink::Durable done) override { done(last_, Answer()); }
+
+  bool fails = false;
+
+ private:
+  absl::Status Answer() const {
+    return fails ? absl::UnavailableError("the disk is full") : absl::OkStatus();
+  }
+  std::uint64_t last_ = 0;
+};
+
+// While the log fails senders cannot be told from silent ones, and afterwards they need time.
+TEST(Pipeline, NoStreamExpiresWhileTheLogFailsNorAtOnceAfterwards) {
+  PipelineOptions options;
+  options.idle_trims_max = 3;
+  TestPipeline test(options);
+  FailingLog log;
+  test.pipeline.UseLog(&log);
+  const double value = 1;
+  const auto send = [&] {
+    return test.Append<double>("s", ValueType::kFloat64, std::span(&value, 1)).status;
+  };
+  ASSERT_TRUE(send().ok());
+  log.fails = true;
+  for (int tick = 0; tick < 10; ++tick) test.pipeline.Trim();
+  EXPECT_FALSE(send().ok());
+  log.fails = false;
+  for (int tick = 0; tick < 3; ++tick) {
+    test.pipeline.Trim();
+    EXPECT_EQ(test.pipeline.streams().size(), 1u) << "tick " << tick;
+  }
+  test.pipeline.Trim();
+  EXPECT_EQ(test.pipeline.streams().size(), 0u);
+  EXPECT_EQ(test.pipeline.deletions(), 1u);
+  EXPECT_EQ(test.metrics.streams_expired().Value(), 1);
+  test.pipeline.UseLog(nullptr);
+}
+
+TEST(Pipeline, RefusedBatchesKeepAStream) {
+  PipelineOptions options;
+  options.idle_trims_max = 2;
+  options.text_bytes_max = 100;
+  TestPipeline test(options);
+  const std::string long_item(200, 'x');
+  const std::string_view item = long_item;
+  for (int tick = 0; tick < 8; ++tick) {
+    const auto sent = test.Append<std::string_view>("s", ValueType::kString, std::span(&item, 1));
+    EXPECT_FALSE(sent.status.ok());
+    test.pipeline.Trim();
+    EXPECT_EQ(test.pipeline.streams().size(), 1u) << "tick " << tick;
+  }
+  for (int tick = 0; tick < 3; ++tick) test.pipeline.Trim();
+  EXPECT_EQ(test.pipeline.streams().size(), 0u);
+}
+
 TEST(Pipeline, NumbersFromTextBecomeTheStreamsType) {
   TestPipeline test;
   const std::vector<double> whole = {1, 2, 3};

@@ -102,6 +102,10 @@ TEST(SorterRates, EachKindOfRefusalSaysWhatIsWrong) {
                             "{\"format\":\"one\"}", "\xff\xfe"}) {
     EXPECT_EQ(refused(other), "it is cut off, or never was a file of rates") << other;
   }
+  // As deep as the largest file may be: a stack would not do.
+  const std::string deep = R"({"format":1,"checksum":"","rates":)" + std::string(500'000, '[') +
+                           std::string(500'000, ']') + "}";
+  EXPECT_EQ(refused(deep), "it never was a file of rates");
 }
 
 TEST(SorterRates, TextsOfDriversNeedNotBeUtf8) {
