@@ -490,8 +490,8 @@ INSTANTIATE_TEST_SUITE_P(Types, Determinism, kTypes, TypeName);
 class DeterminismGl : public Determinism {
  protected:
   static void SetUpTestSuite() {
-    gl_ = sort::OpenGlBitonic(/*allow_software=*/true);
-    compute_ = sort::OpenGlCompute(/*allow_software=*/true);
+    gl_ = sort::OpenGlBitonic({.allow_software = true});
+    compute_ = sort::OpenGlCompute({.allow_software = true});
   }
   static void TearDownTestSuite() {
     gl_.sorter.reset();
