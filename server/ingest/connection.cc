@@ -188,7 +188,9 @@ void Connection::WaitReadable() {
   if (tls_ && tls_->HasMore()) {
     asio::post(socket_.get_executor(), [readable] { readable({}); });
   } else {
-    socket_.async_wait(asio::socket_base::wait_read, readable);
+    socket_.async_wait(tls_ && tls_->ReadWaitsToWrite() ? asio::socket_base::wait_write
+                                                        : asio::socket_base::wait_read,
+                       readable);
   }
 }
 
