@@ -109,7 +109,10 @@ void Connection::OnSecured() {
   handshaking_ = false;
   handshake_timer_.cancel();
   Credentials shown = CredentialsOf(socket_);
-  shown.certificate_names = tls_->PeerNames();
+  if (auto names = tls_->PeerNames()) {
+    shown.certificate = true;
+    shown.certificate_names = *std::move(names);
+  }
   caller_ = Caller(context_.guard, context_.protocol, std::move(shown));
   last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
   WaitReadable();

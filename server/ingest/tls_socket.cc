@@ -99,10 +99,11 @@ void TlsSocket::Shutdown() {
   ERR_clear_error();
 }
 
-std::vector<std::string> TlsSocket::PeerNames() const {
+std::optional<std::vector<std::string>> TlsSocket::PeerNames() const {
   const std::unique_ptr<X509, decltype(&X509_free)> peer(SSL_get1_peer_certificate(ssl_.get()),
                                                          X509_free);
-  return peer ? CertificateNames(*peer) : std::vector<std::string>();
+  if (!peer) return std::nullopt;
+  return CertificateNames(*peer);
 }
 
 }  // namespace tidemark::server

@@ -42,8 +42,8 @@ class TlsSocket {
   /// Tells the peer that nothing comes any more.
   void Shutdown();
 
-  /// Of the client's certificate; empty if it showed none. REQUIRES: Handshake was done.
-  std::vector<std::string> PeerNames() const;
+  /// Of the client's certificate; nullopt: it showed none. REQUIRES: Handshake was done.
+  std::optional<std::vector<std::string>> PeerNames() const;
   const std::string& error() const { return error_; }
 
  private:
