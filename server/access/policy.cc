@@ -8,19 +8,12 @@
 #include <chrono>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
+#include "server/access/quoted.h"
 
 namespace tidemark::server {
 namespace {
 
 static_assert(sizeof(TokenHash) == SHA256_DIGEST_LENGTH);
-
-// The text of a name from outside, on one line.
-std::string Quoted(std::string_view name) {
-  constexpr std::size_t kMaxBytes = 200;
-  return fmt::format("\"{}{}\"", absl::Utf8SafeCEscape(std::string(name.substr(0, kMaxBytes))),
-                     name.size() > kMaxBytes ? "..." : "");
-}
 
 // Seconds since 1970 as 2027-01-01T00:00:00Z.
 std::string FormatTime(std::int64_t time_us) {
@@ -147,7 +140,7 @@ Policy::Identity Policy::Identify(const Credentials& credentials, std::int64_t n
     }
     return who;
   }
-  if (!credentials.certificate_names.empty()) {
+  if (credentials.certificate || !credentials.certificate_names.empty()) {
     for (const std::string& name : credentials.certificate_names) {
       if (const auto found = certificates_.find(name); found != certificates_.end()) {
         who.principal_ = found->second;
@@ -155,8 +148,10 @@ Policy::Identity Policy::Identify(const Credentials& credentials, std::int64_t n
       }
     }
     who.refused_ = {Denial::kUnknownCertificate,
-                    fmt::format("the client certificate of {} is none that the rules know",
-                                Quoted(credentials.certificate_names.front()))};
+                    credentials.certificate_names.empty()
+                        ? std::string("the client certificate has no name that rules could know")
+                        : fmt::format("the client certificate of {} is none that the rules know",
+                                      Quoted(credentials.certificate_names.front()))};
     return who;
   }
   if (anonymous_ && (credentials.loopback || anonymous_beyond_loopback_)) {

@@ -8,9 +8,8 @@
 //
 //   anonymous_beyond_loopback = false
 //   [principal.collector]
-//   tokens = [{ sha256 = "9f86…", expires = 2027-01-01T00:00:00Z }, { file = "collector.token" }]
-//   certificates = ["collector.example.com"]
-//   ingest = ["prod.*"]
+//   tokens = [{ sha256 = "<64 hexadecimal digits>", expires = 2027-01-01T00:00:00Z }, { file =
+//   "collector.token" }] certificates = ["collector.example.com"] ingest = ["prod.*"]
 //
 // Guarantees: nothing that the rules do not name is allowed. How long it takes to find a token does
 // not depend on which it is, nor on how much of it is right: its SHA-256 is compared with every one
@@ -60,6 +59,8 @@ struct Credentials {
   /// Of a client certificate that TLS has verified: the common name, then DNS, URI and e-mail
   /// names.
   std::vector<std::string> certificate_names;
+  /// There is such a certificate, with or without a name.
+  bool certificate = false;
   /// The caller is on this machine.
   bool loopback = false;
 };
@@ -69,7 +70,7 @@ enum class Denial : std::uint8_t {
   kNoCredentials,       ///< neither token nor certificate, and anonymous may not
   kUnknownToken,        ///< a token that the rules do not have
   kExpiredToken,        ///< one that they have, and whose time is over
-  kUnknownCertificate,  ///< a certificate with no name of the rules
+  kUnknownCertificate,  ///< a certificate with no name of the rules, or none at all
   kRole,                ///< known, and may not do this
 };
 /// "no_credentials", "unknown_token", ...: the `reason` of tidemark_access_refused_total.

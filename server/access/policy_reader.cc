@@ -7,20 +7,16 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/access/policy.h"
+#include "server/access/quoted.h"
 
 namespace tidemark::server {
 namespace {
 
 // Wide enough for any list of teams; a larger one is no list of rules.
 constexpr std::size_t kPatternsMax = 1000;
-
-std::string Quoted(std::string_view text) {
-  return fmt::format("\"{}\"", absl::Utf8SafeCEscape(std::string(text.substr(0, 200))));
-}
 
 // What a header may carry, so that every protocol can.
 bool IsTokenText(std::string_view text) {
@@ -205,6 +201,9 @@ class PolicyReader {
     if (key == "sha256") {
       const auto hash = HashFromHex(node.get());
       if (!hash) Fault(node, "sha256: expected 64 hexadecimal digits");
+      if (hash && (*hash == HashToken("") || *hash == HashToken("test"))) {
+        Fault(node, "sha256: the hash of a text that everybody knows; expected that of a token");
+      }
       return hash;
     }
     std::string token;
@@ -215,6 +214,9 @@ class PolicyReader {
         return std::nullopt;
       }
       token = value;
+    } else if (node.get().empty()) {
+      Fault(node, "file: expected the path of a file");
+      return std::nullopt;
     } else {
       const std::filesystem::path path =
           std::filesystem::path(file_).parent_path() / std::filesystem::path(node.get());

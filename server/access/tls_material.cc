@@ -7,14 +7,11 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "server/access/file_text.h"
 
 namespace tidemark::server {
 namespace {
@@ -33,37 +30,39 @@ absl::Status Fault(std::string_view setting, const std::string& path, std::strin
 }
 
 absl::StatusOr<std::string> Read(std::string_view setting, const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Fault(setting, path,
-                 fmt::format("cannot be read: {}", errno != 0 ? std::strerror(errno) : "error"));
-  }
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad() || text.size() > kFileBytesMax) {
-    return Fault(setting, path,
-                 fmt::format("cannot be read, or is larger than {} bytes", kFileBytesMax));
-  }
-  return text;
+  absl::StatusOr<std::string> text = ReadFileText(path, kFileBytesMax);
+  if (text.ok()) return text;
+  return Fault(setting, path,
+               fmt::format("cannot be read: {}", std::string(text.status().message())));
 }
 
 Bio Memory(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
 }
 
-// Every certificate of the text.
-std::vector<Certificate> Certificates(const std::string& text) {
-  std::vector<Certificate> all;
-  const Bio bio = Memory(text);
-  while (X509* const one = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    all.emplace_back(one, X509_free);
-  }
-  ERR_clear_error();  // the end is an error
-  return all;
-}
-
 // A key with a passphrase would make OpenSSL ask the terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return -1; }
+
+// Every certificate of the text, at least one.
+absl::StatusOr<std::vector<Certificate>> Certificates(std::string_view setting,
+                                                      const std::string& path,
+                                                      const std::string& text) {
+  std::vector<Certificate> all;
+  const Bio bio = Memory(text);
+  ERR_clear_error();
+  while (X509* const one = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)) {
+    all.emplace_back(one, X509_free);
+  }
+  // The end is an error too, and the only one that is none.
+  const unsigned long why = ERR_peek_last_error();
+  if (ERR_GET_LIB(why) != ERR_LIB_PEM || ERR_GET_REASON(why) != PEM_R_NO_START_LINE) {
+    return Fault(setting, path,
+                 fmt::format("is damaged: certificate {} in it cannot be read", all.size() + 1));
+  }
+  if (all.empty()) return Fault(setting, path, "holds no certificate in PEM");
+  ERR_clear_error();
+  return all;
+}
 
 absl::Status CheckTimes(const TlsFiles& files, const X509& certificate, std::int64_t now_us) {
   std::time_t now = static_cast<std::time_t>(now_us / 1'000'000);
@@ -98,12 +97,10 @@ absl::Status MakeContext(const TlsFiles& files, const std::vector<Certificate>& 
     SSL_CTX_add1_chain_cert(raw, chain[i].get());
   }
   if (!material.client_ca.empty()) {
-    const std::vector<Certificate> authorities = Certificates(material.client_ca);
-    if (authorities.empty()) {
-      return Fault("client_ca_file", files.client_ca, "holds no certificate in PEM");
-    }
+    const auto authorities = Certificates("client_ca_file", files.client_ca, material.client_ca);
+    if (!authorities.ok()) return authorities.status();
     X509_STORE* const store = SSL_CTX_get_cert_store(raw);
-    for (const Certificate& authority : authorities) {
+    for (const Certificate& authority : *authorities) {
       X509_STORE_add_cert(store, authority.get());
       SSL_CTX_add_client_CA(raw, authority.get());
     }
@@ -147,8 +144,9 @@ absl::StatusOr<std::shared_ptr<const TlsMaterial>> LoadTls(const TlsFiles& files
       return Fault("client_ca_file", files.client_ca, "holds no certificate in PEM");
     }
   }
-  const std::vector<Certificate> chain = Certificates(material->certificate);
-  if (chain.empty()) return Fault("cert_file", files.certificate, "holds no certificate in PEM");
+  const auto certificates = Certificates("cert_file", files.certificate, material->certificate);
+  if (!certificates.ok()) return certificates.status();
+  const std::vector<Certificate>& chain = *certificates;
   const Bio key_text = Memory(material->key);
   const Key key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, NoPassphrase, nullptr),
                 EVP_PKEY_free);

@@ -1,12 +1,9 @@
 #include "server/daemon/access_settings.h"
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 
+#include "server/access/file_text.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -16,15 +13,7 @@ namespace {
 constexpr std::size_t kFileBytesMax = std::size_t{16} << 20;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::InvalidArgumentError(errno != 0 ? std::strerror(errno) : "read error");
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return absl::InvalidArgumentError("read error");
-  if (text.size() > kFileBytesMax) {
-    return absl::InvalidArgumentError(Concat("larger than ", kFileBytesMax, " bytes"));
-  }
-  return text;
+  return ReadFileText(path, kFileBytesMax);
 }
 
 }  // namespace

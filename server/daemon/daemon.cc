@@ -311,10 +311,16 @@ HttpCallbacks Daemon::Parts::Callbacks() {
 
 absl::Status Daemon::Parts::Reload() {
   const std::lock_guard lock(reload_mutex);
-  absl::StatusOr<Config> read = source();
-  // The files that the daemon was started with: another file is another setting.
-  absl::StatusOr<AccessSettings> access =
-      read.ok() ? LoadAccess(config, Now()) : absl::StatusOr<AccessSettings>(read.status());
+  absl::StatusOr<Config> read = absl::UnknownError("not read");
+  absl::StatusOr<AccessSettings> access = absl::UnknownError("not read");
+  try {
+    read = source();
+    // The files that the daemon was started with: another file is another setting.
+    access = read.ok() ? LoadAccess(config, Now()) : absl::StatusOr<AccessSettings>(read.status());
+  } catch (const std::exception& error) {
+    // Nothing that files may hold is to end a daemon that serves.
+    access = absl::InternalError(error.what());
+  }
   metrics.config_reloads(access.ok()).Increment();
   if (!access.ok()) {
     Log(LogLevel::kError, "reload refused; the configuration in use stays",

@@ -156,7 +156,8 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
     }
     if constexpr (std::is_same_v<Stream, SecureStream>) {
       X509* const certificate = SSL_get1_peer_certificate(stream_.stream.native_handle());
-      if (certificate != nullptr) shown.certificate_names = CertificateNames(*certificate);
+      shown.certificate = certificate != nullptr;
+      if (shown.certificate) shown.certificate_names = CertificateNames(*certificate);
       X509_free(certificate);
     }
     return Caller(shared_.options.guard, "http", std::move(shown));

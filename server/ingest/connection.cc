@@ -109,7 +109,10 @@ void Connection::OnSecured() {
   handshaking_ = false;
   handshake_timer_.cancel();
   Credentials shown = CredentialsOf(socket_);
-  shown.certificate_names = tls_->PeerNames();
+  if (auto names = tls_->PeerNames()) {
+    shown.certificate = true;
+    shown.certificate_names = *std::move(names);
+  }
   caller_ = Caller(context_.guard, context_.protocol, std::move(shown));
   last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
   WaitReadable();
@@ -188,7 +191,9 @@ void Connection::WaitReadable() {
   if (tls_ && tls_->HasMore()) {
     asio::post(socket_.get_executor(), [readable] { readable({}); });
   } else {
-    socket_.async_wait(asio::socket_base::wait_read, readable);
+    socket_.async_wait(tls_ && tls_->ReadWaitsToWrite() ? asio::socket_base::wait_write
+                                                        : asio::socket_base::wait_read,
+                       readable);
   }
 }
 

@@ -48,7 +48,8 @@ TlsSocket::Step TlsSocket::Handshake() {
 std::size_t TlsSocket::Read(std::span<std::byte> room, boost::system::error_code& error) {
   std::size_t total = 0;
   error = {};
-  while (total < room.size()) {
+  read_waits_to_write_ = false;
+  while (total < room.size() && !end_) {
     std::size_t got = 0;
     ERR_clear_error();
     const int result = SSL_read_ex(ssl_.get(), room.data() + total, room.size() - total, &got);
@@ -56,30 +57,28 @@ std::size_t TlsSocket::Read(std::span<std::byte> room, boost::system::error_code
       total += got;
       continue;
     }
-    if (total > 0) {  // what ends it is told next time
-      const int why = SSL_get_error(ssl_.get(), result);
-      over_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
-      break;
-    }
     switch (SSL_get_error(ssl_.get(), result)) {
-      case SSL_ERROR_WANT_READ:
       case SSL_ERROR_WANT_WRITE:
-        error = boost::asio::error::would_block;
-        break;
+        read_waits_to_write_ = true;
+        [[fallthrough]];
+      case SSL_ERROR_WANT_READ:
+        if (total == 0) error = boost::asio::error::would_block;
+        return total;
       case SSL_ERROR_ZERO_RETURN:
-        error = boost::asio::error::eof;
+        end_ = boost::asio::error::eof;
         break;
       default:
         // An end without a word is one all the same: every protocol here knows what is whole.
         if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
-          error = boost::asio::error::eof;
+          end_ = boost::asio::error::eof;
         } else {
-          error = boost::asio::error::connection_reset;
+          end_ = boost::asio::error::connection_reset;
         }
         break;
     }
-    break;
   }
+  // Behind bytes the end is told next time; asked again, OpenSSL would no longer know which it was.
+  if (total == 0 && end_) error = *end_;
   return total;
 }
 
@@ -89,7 +88,9 @@ TlsSocket::Step TlsSocket::Write(std::span<const std::byte> bytes, std::size_t& 
   return Judge(SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written));
 }
 
-bool TlsSocket::HasMore() const { return over_ || (ssl_ && SSL_has_pending(ssl_.get()) == 1); }
+// Not SSL_has_pending, to which half a record is something: nothing comes of it until the rest is
+// there. Without read_ahead no whole record waits unopened.
+bool TlsSocket::HasMore() const { return end_ || (ssl_ && SSL_pending(ssl_.get()) > 0); }
 
 void TlsSocket::Shutdown() {
   if (!ssl_ || SSL_is_init_finished(ssl_.get()) != 1) return;
@@ -98,10 +99,11 @@ void TlsSocket::Shutdown() {
   ERR_clear_error();
 }
 
-std::vector<std::string> TlsSocket::PeerNames() const {
+std::optional<std::vector<std::string>> TlsSocket::PeerNames() const {
   const std::unique_ptr<X509, decltype(&X509_free)> peer(SSL_get1_peer_certificate(ssl_.get()),
                                                          X509_free);
-  return peer ? CertificateNames(*peer) : std::vector<std::string>();
+  if (!peer) return std::nullopt;
+  return CertificateNames(*peer);
 }
 
 }  // namespace tidemark::server

@@ -10,6 +10,7 @@
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,15 +33,17 @@ class TlsSocket {
   /// Writes what it can of `bytes` and counts it in `written`.
   Step Write(std::span<const std::byte> bytes, std::size_t& written);
   /// What Read gives next is here already, bytes or the end: waiting for the socket would wait for
-  /// others.
+  /// others. Of half a record: false.
   bool HasMore() const;
+  /// Read goes on when the socket takes bytes, not when it has some: TLS owes the peer an answer.
+  bool ReadWaitsToWrite() const { return read_waits_to_write_; }
   /// Of what TLS carries at a time.
   static constexpr std::size_t kRecordBytesMax = std::size_t{16} << 10;
   /// Tells the peer that nothing comes any more.
   void Shutdown();
 
-  /// Of the client's certificate; empty if it showed none. REQUIRES: Handshake was done.
-  std::vector<std::string> PeerNames() const;
+  /// Of the client's certificate; nullopt: it showed none. REQUIRES: Handshake was done.
+  std::optional<std::vector<std::string>> PeerNames() const;
   const std::string& error() const { return error_; }
 
  private:
@@ -52,7 +55,8 @@ class TlsSocket {
   const std::shared_ptr<const TlsMaterial> material_;
   std::unique_ptr<SSL, Free> ssl_;
   std::string error_;
-  bool over_ = false;  // Read has met the end behind bytes that it gave
+  std::optional<boost::system::error_code> end_;  // what Read says from now on
+  bool read_waits_to_write_ = false;
 };
 
 }  // namespace tidemark::server

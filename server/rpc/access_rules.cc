@@ -140,7 +140,11 @@ Credentials CredentialsOf(const grpc::ServerContextBase& context) {
     const std::string_view text(range.first->second.data(), range.first->second.size());
     shown.token = std::next(range.first) == range.second ? BearerToken(text) : TokenHash{};
   }
-  if (const auto auth = context.auth_context(); auth && auth->IsPeerAuthenticated()) {
+  const auto auth = context.auth_context();
+  // Without a name gRPC calls the peer not authenticated; its certificate was verified all the
+  // same.
+  shown.certificate = auth && !auth->FindPropertyValues("x509_pem_cert").empty();
+  if (auth && auth->IsPeerAuthenticated()) {
     AddNames(*auth, "x509_common_name", shown.certificate_names);
     for (const char* kind : {"peer_dns", "peer_uri", "peer_email"}) {
       AddNames(*auth, kind, shown.certificate_names);

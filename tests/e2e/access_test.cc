@@ -413,6 +413,42 @@ TEST_F(AccessTest, AReloadHoldsForThoseWhoAreThereOrChangesNothing) {
   EXPECT_EQ(anonymous.DescribeStream("prod.s").count, 5U);
 }
 
+// Somebody whose certificate was verified is somebody, and nobody that the rules know.
+TEST_F(AccessTest, ACertificateWithoutANameIsNotAnonymous) {
+  fixture_.WriteRules("[principal.anonymous]\nquery = [\"*\"]\ningest = [\"*\"]\n");
+  TestDaemon daemon(fixture_.Flags("grpc http"));
+  const Identity nameless = Named("");
+  client::ClientOptions options = OptionsFor(daemon, fixture_, "query");
+  options.token = "";
+  EXPECT_EQ(client::Client(options).Info().streams, 0U) << "anonymous may";
+  options.tls_cert = fixture_.folder.Write("nameless.pem", nameless.certificate);
+  options.tls_key = fixture_.folder.Write("nameless.key", nameless.key);
+  EXPECT_EQ(CodeOf([&] { client::Client(options).Info(); }), client::Code::kUnauthenticated);
+  const std::string ca = fixture_.authority.certificate();
+  EXPECT_EQ(Https(daemon.port("http"), ca, "/metrics").code, 200);
+  EXPECT_EQ(Https(daemon.port("http"), ca, "/metrics", "", nameless).code, 401);
+}
+
+// What is no file where a file should be is a fault like any other.
+TEST_F(AccessTest, AFolderInPlaceOfAFileEndsNothing) {
+  TestDaemon daemon(fixture_.Flags("grpc"));
+  fixture_.folder.Write("rules.toml", "[principal.x]\ntokens = [{ file = \".\" }]\n");
+  daemon.process().Signal(SIGHUP);
+  EXPECT_TRUE(WaitUntil([&] { return Said(daemon, "Is a directory") == 1; }));
+  std::filesystem::remove(fixture_.folder / "rules.toml");
+  std::filesystem::create_directory(fixture_.folder / "rules.toml");
+  daemon.process().Signal(SIGHUP);
+  EXPECT_TRUE(WaitUntil([&] { return Said(daemon, "Is a directory") == 2; }));
+  EXPECT_EQ(Metric(daemon, "tidemark_config_reloads_total{result=\"failed\"}"), 2);
+  EXPECT_EQ(client::Client(OptionsFor(daemon, fixture_, "query")).Info().streams, 0U);
+  const Completed checked =
+      RunProgram({.program = TIDEMARKD_PROGRAM,
+                  .arguments = {"--rules-file", fixture_.folder.path(), "--check-config"}});
+  EXPECT_EQ(checked.status, 2);
+  EXPECT_NE(checked.err.find("access.rules_file: "), std::string::npos) << checked.err;
+  EXPECT_NE(checked.err.find("Is a directory"), std::string::npos) << checked.err;
+}
+
 TEST_F(AccessTest, BeyondThisMachineNeedsBothOrAnExplicitSetting) {
   const auto check = [](std::vector<std::string> flags) {
     flags.push_back("--check-config");

@@ -18,6 +18,7 @@ namespace tidemark::test {
 inline constexpr long kDaySeconds = 86'400;
 
 struct CertificateOptions {
+  /// Empty: none.
   std::string common_name;
   /// As OpenSSL writes it: "DNS:localhost,IP:127.0.0.1"; empty: none.
   std::string alternative_names = {};
@@ -71,7 +72,8 @@ class TestCertificate {
     Check(X509_gmtime_adj(X509_getm_notAfter(raw), options.expires_in_s) != nullptr);
     Check(X509_set_pubkey(raw, key_.get()) == 1);
     X509_NAME* const subject = X509_get_subject_name(raw);
-    Check(X509_NAME_add_entry_by_txt(
+    Check(options.common_name.empty() ||
+          X509_NAME_add_entry_by_txt(
               subject, "CN", MBSTRING_UTF8,
               reinterpret_cast<const unsigned char*>(options.common_name.data()),
               static_cast<int>(options.common_name.size()), -1, 0) == 1);

@@ -188,6 +188,12 @@ TEST(PolicyTest, FaultsNamePlaceAndWhatWasExpected) {
   EXPECT_THAT(Fault("[principal.a]\ntokens = [{ env = \"TIDEMARK_TEST_TOKEN\", expires = "
                     "2027-01-01T00:00:00 }]\n"),
               HasSubstr("expires: expected a time with its offset"));
+  EXPECT_THAT(Fault("[principal.a]\ntokens = [{ file = \"\" }]\n"),
+              HasSubstr(":2:20: file: expected the path of a file"));
+  for (const std::string token : {"", "test"}) {
+    EXPECT_THAT(Fault("[principal.a]\ntokens = [" + Sha256Of(token) + "]\n"),
+                HasSubstr("sha256: the hash of a text that everybody knows"));
+  }
   for (const std::string token :
        {"short", "has a blank in its midst", "two-lines-of-it\ntwo-lines"}) {
     EXPECT_THAT(
@@ -199,6 +205,40 @@ TEST(PolicyTest, FaultsNamePlaceAndWhatWasExpected) {
 TEST(PolicyTest, AllFaultsAreToldInTheirOrder) {
   const std::string faults = Fault("[principal.z]\nx = 1\n[principal.a]\ny = 1\n");
   EXPECT_LT(faults.find(":2:1:"), faults.find(":4:1:"));
+}
+
+// A name from outside may hold anything; what is told of it goes into messages that must be UTF-8.
+TEST(PolicyTest, RefusalsAreOneLineOfUtf8WhateverTheNameHolds) {
+  const auto policy = Rules("[principal.anonymous]\nquery = [\"only\"]\n");
+  const auto who = policy->Identify({.token = {}, .certificate_names = {}, .loopback = true}, kNow);
+  const auto told = [&](const std::string& name) {
+    return policy->MayOver(who, Role::kQuery, name).why;
+  };
+  EXPECT_THAT(told("b\xc3\xbcro"), HasSubstr("stream \"b\xc3\xbcro\""));
+  EXPECT_THAT(told("a\xff\xc3"), HasSubstr("stream \"a\\377\\303\""));
+  EXPECT_THAT(told("a\n\"b\x7f"), HasSubstr("stream \"a\\n\\\"b\\177\""));
+  EXPECT_THAT(told("\xc2\x85\xe2\x80\xa8"), HasSubstr("stream \"\\302\\205\\342\\200\\250\""))
+      << "ends of lines, to some";
+  EXPECT_THAT(told("\xed\xa0\x80\xc0\x80"), HasSubstr("\\355\\240\\200\\300\\200"));
+  // Cut between characters, wherever the limit falls.
+  for (const std::string character : {"\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x8c\x8a"}) {
+    for (std::size_t before = 190; before < 210; ++before) {
+      std::string name(before, 'x');
+      for (int i = 0; i < 100; ++i) name += character;
+      const std::string text = told(name);
+      std::size_t at = text.find("x");
+      while (text[at] == 'x') ++at;
+      while (text.compare(at, character.size(), character) == 0) at += character.size();
+      EXPECT_EQ(text.substr(at), "...\"") << before;
+    }
+  }
+}
+
+TEST(PolicyTest, ACertificateWithoutANameIsNotAnonymous) {
+  const auto policy = Rules("[principal.anonymous]\nquery = [\"*\"]\n");
+  const auto who = policy->Identify(
+      {.token = {}, .certificate_names = {}, .certificate = true, .loopback = true}, kNow);
+  EXPECT_EQ(policy->MayOver(who, Role::kQuery, "s").denial, Denial::kUnknownCertificate);
 }
 
 TEST(MatchesPatternTest, ByHand) {

@@ -63,6 +63,34 @@ TEST_F(TlsMaterialTest, WhatDoesNotIsNamed) {
   EXPECT_THAT(Fault(files), HasSubstr("cannot be read: No such file or directory"));
 }
 
+TEST_F(TlsMaterialTest, AFolderIsNoFile) {
+  for (const auto member : {&TlsFiles::certificate, &TlsFiles::key, &TlsFiles::client_ca}) {
+    TlsFiles files = Files(good_);
+    files.*member = folder_.path();
+    EXPECT_THAT(Fault(files), HasSubstr("cannot be read: Is a directory"));
+  }
+  folder_.Write("large.pem", std::string((std::size_t{4} << 20) + 1, '\n'));
+  TlsFiles files = Files(good_);
+  files.client_ca = folder_ / "large.pem";
+  EXPECT_THAT(Fault(files), HasSubstr("cannot be read: larger than 4194304 bytes"));
+}
+
+TEST_F(TlsMaterialTest, ADamagedCertificateInTheMidstIsNamed) {
+  std::string damaged = authority_.certificate();
+  damaged.replace(damaged.size() / 2, 4, "!!!!");
+  const std::string whole = good_.certificate();
+  TlsFiles files = Files(good_);
+  for (const std::string& bundle :
+       {whole + damaged, whole + damaged + whole, whole + "text between\n" + damaged}) {
+    folder_.Write("ca.pem", bundle);
+    EXPECT_THAT(Fault(files), HasSubstr("certificate 2 in it cannot be read"));
+  }
+  folder_.Write("ca.pem", "a comment\n" + whole + "another\n" + authority_.certificate() + "end\n");
+  EXPECT_TRUE(LoadTls(files, Now()).ok());
+  folder_.Write("cert.pem", whole + damaged);
+  EXPECT_THAT(Fault(files), HasSubstr("tls.cert_file"));
+}
+
 TEST_F(TlsMaterialTest, TimesAreChecked) {
   const TlsFiles files = Files(good_);
   EXPECT_THAT(Fault(files, Now() + 2 * kDaySeconds * 1'000'000), HasSubstr("has expired"));

@@ -1,0 +1,140 @@
+// TLS on an ingest connection, with peers that do not do as a TLS library would: half a record, an
+// end without a word behind the last bytes. Who gets in: tests/e2e/access_ports_test.cc.
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <ctime>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "server/access/tls_material.h"
+#include "server/ingest/io_threads.h"
+#include "server/ingest/statsd_server.h"
+#include "tests/support/certificates.h"
+#include "tests/support/fake_sink.h"
+#include "tests/support/raw_socket.h"
+#include "tests/support/temporary_folder.h"
+
+namespace tidemark::server {
+namespace {
+
+using test::RawSocket;
+using test::TestCertificate;
+
+std::int64_t Now() { return std::time(nullptr) * std::int64_t{1'000'000}; }
+
+// TLS on a socket that the test can go on with by itself.
+class TlsPeer {
+ public:
+  explicit TlsPeer(std::uint16_t port)
+      : socket_(port),
+        context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free),
+        ssl_(SSL_new(context_.get()), SSL_free) {
+    SSL_set_fd(ssl_.get(), socket_.fd());
+    connected_ = SSL_connect(ssl_.get()) == 1;
+  }
+  bool connected() const { return connected_; }
+  RawSocket& socket() { return socket_; }
+  bool Send(const std::string& text) {
+    std::size_t written = 0;
+    return SSL_write_ex(ssl_.get(), text.data(), text.size(), &written) == 1 &&
+           written == text.size();
+  }
+  SSL* ssl() { return ssl_.get(); }
+
+ private:
+  RawSocket socket_;
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+  bool connected_ = false;
+};
+
+class TlsConnectionsTest : public testing::Test {
+ protected:
+  TlsConnectionsTest() {
+    StatsdServerOptions options;
+    options.udp = false;
+    options.listen.tls = &tls_;
+    server_ = std::make_unique<StatsdServer>(io_.io(), sink_, metrics_, options, clocks_, LogFn());
+    const absl::Status started = server_->Start();
+    EXPECT_TRUE(started.ok()) << started;
+  }
+
+  std::shared_ptr<const TlsMaterial> Material() {
+    const TestCertificate own = TestCertificate::Authority("localhost");
+    const auto loaded = LoadTls({.certificate = folder_.Write("cert.pem", own.certificate()),
+                                 .key = folder_.Write("key.pem", own.key()),
+                                 .client_ca = {}},
+                                Now());
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return loaded.value_or(nullptr);
+  }
+
+  // Runs `what` while the server's only thread stands still, so that it finds all of it at once.
+  void WhileItStandsStill(const auto& what) {
+    std::latch stands(1);
+    std::latch go_on(1);
+    boost::asio::post(io_.io(), [&] {
+      stands.count_down();
+      go_on.wait();
+    });
+    stands.wait();
+    what();
+    go_on.count_down();
+  }
+
+  test::TemporaryFolder folder_;
+  TlsHolder tls_{Material()};
+  FakeSink sink_;
+  Metrics metrics_{"test"};
+  const Clocks clocks_{[] { return RecordedTime{1'000'000}; }, [] { return RecordedTime{0}; }};
+  IoThreads io_{1, "ingest"};
+  std::unique_ptr<StatsdServer> server_;
+};
+
+TEST_F(TlsConnectionsTest, HalfARecordIsWaitedForAndNotLookedAtOverAndOver) {
+  TlsPeer peer(server_->port());
+  ASSERT_TRUE(peer.connected());
+  ASSERT_TRUE(peer.Send("a:1|ms\n"));
+  ASSERT_TRUE(sink_.WaitForValues(1));
+  for (const std::string half : {"\x17\x03\x03", "\x40", "\x01"}) {
+    ASSERT_TRUE(peer.socket().Send(half));
+    // Processor time of the process, against that of the wall.
+    constexpr std::chrono::milliseconds kWatched{150};
+    const std::clock_t before = std::clock();
+    std::this_thread::sleep_for(kWatched);
+    const double spent_ms = 1000.0 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    EXPECT_LT(spent_ms, static_cast<double>(kWatched.count()) / 3) << half.size();
+  }
+}
+
+TEST_F(TlsConnectionsTest, TheLastLineNeedsNoEndWhenTheEndComesWithIt) {
+  TlsPeer peer(server_->port());
+  ASSERT_TRUE(peer.connected());
+  WhileItStandsStill([&] {
+    EXPECT_TRUE(peer.Send("a:1|ms\na:2|ms"));
+    peer.socket().EndSending();
+  });
+  ASSERT_TRUE(sink_.WaitForValues(1));
+  EXPECT_TRUE(sink_.WaitForValues(2));
+}
+
+// The keys of a connection change while lines come: an answer of TLS's own is owed by a read.
+TEST_F(TlsConnectionsTest, ChangesOfKeysLoseNothing) {
+  TlsPeer peer(server_->port());
+  ASSERT_TRUE(peer.connected());
+  constexpr std::size_t kLines = 2000;
+  for (std::size_t i = 0; i < kLines; ++i) {
+    ASSERT_EQ(SSL_key_update(peer.ssl(), SSL_KEY_UPDATE_REQUESTED), 1);
+    ASSERT_TRUE(peer.Send("a:1|ms\n"));
+  }
+  EXPECT_TRUE(sink_.WaitForValues(kLines));
+}
+
+}  // namespace
+}  // namespace tidemark::server
