@@ -241,8 +241,8 @@ void Run(bool smoke, bool software_gl) {
     add(algorithms[i].name, std::make_unique<CpuSorter>(UseOnly(algorithms[i])));
   }
   GlReport gl;
-  for (GlSorterOrReason (*open)(bool) : {OpenGlCompute, OpenGlBitonic}) {
-    GlSorterOrReason opened = open(software_gl);
+  for (GlSorterOrReason (*open)(const GlOpening&) : {OpenGlCompute, OpenGlBitonic}) {
+    GlSorterOrReason opened = open({.allow_software = software_gl});
     gl = opened.report;
     if (opened.sorter == nullptr) continue;
     const std::string name(opened.sorter->name());
