@@ -35,25 +35,25 @@ class CountingSink final : public IngestSink {
   }
   ElementType TypeOf(const StreamHandle&) const override { return ValueType::kFloat64; }
   AppendResult AppendPairs(const StreamHandle&, std::span<const std::byte>,
-                           std::span<const std::byte>, RecordedTime) override {
+                           std::span<const std::byte>, const BatchStamp&) override {
     return {};
   }
   AppendResult AppendStringPairs(const StreamHandle&, std::span<const std::string_view>,
-                                 std::span<const std::byte>, RecordedTime) override {
+                                 std::span<const std::byte>, const BatchStamp&) override {
     return {};
   }
   AppendResult AppendPacked(const StreamHandle&, std::span<const std::byte>,
-                            RecordedTime) override {
+                            const BatchStamp&) override {
     return {};
   }
   AppendResult AppendNumbers(const StreamHandle&, std::span<const double> numbers,
-                             RecordedTime) override {
+                             const BatchStamp&) override {
     values += numbers.size();
     ++appends;
     return {absl::OkStatus(), numbers.size(), 0};
   }
   AppendResult AppendStrings(const StreamHandle&, std::span<const std::string_view>,
-                             RecordedTime) override {
+                             const BatchStamp&) override {
     return {};
   }
   bool saturated() const override { return false; }
