@@ -572,22 +572,16 @@ void FakeServer::RefuseBatch(std::uint64_t number, int code, const std::string& 
   state_->refuse_number = number;
   state_->refusal = Status(static_cast<StatusCode>(code), message);
 }
-void FakeServer::EndPushesAfter(std::uint64_t batches) {
+void FakeServer::Set(std::uint64_t State::*what, std::uint64_t to) {
   const std::lock_guard lock(state_->mutex);
-  state_->end_after = batches;
+  state_.get()->*what = to;
 }
-void FakeServer::LoseAcknowledgementOf(std::uint64_t batch_id) {
-  const std::lock_guard lock(state_->mutex);
-  state_->lose = batch_id;
-}
+void FakeServer::EndPushesAfter(std::uint64_t batches) { Set(&State::end_after, batches); }
+void FakeServer::LoseAcknowledgementOf(std::uint64_t batch_id) { Set(&State::lose, batch_id); }
 void FakeServer::BeUnavailableFor(std::uint64_t batch_id) {
-  const std::lock_guard lock(state_->mutex);
-  state_->unavailable_for = batch_id;
+  Set(&State::unavailable_for, batch_id);
 }
-void FakeServer::HoldAcknowledgements(std::uint64_t count) {
-  const std::lock_guard lock(state_->mutex);
-  state_->hold = count;
-}
+void FakeServer::HoldAcknowledgements(std::uint64_t count) { Set(&State::hold, count); }
 void FakeServer::EndWatchesAfter(std::uint64_t answers) {
   const std::lock_guard lock(state_->mutex);
   state_->end_watches_after = answers;

@@ -47,6 +47,7 @@ class FakeServer {
   void StallQueries();
 
   struct State;
+  void Set(std::uint64_t State::*what, std::uint64_t to);
 
  private:
   struct Services;

@@ -302,7 +302,7 @@ TEST_F(CommandTest, EveryAnswerSaysWhatWasRefused) {
            {"quantile", "partial", "0.5"},
            {"quantile", "partial", "0.5", "--last", "2"},
            {"rank", "partial", "2"},
-           {"histogram", "partial"},
+           {"histogram", "partial", "--buckets", "2"},
            {"top", "partial", "--support", "0.1"},
            {"top", "partial", "--support", "0.1", "--last", "2"},
            {"count", "partial", "2"},

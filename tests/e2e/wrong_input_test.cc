@@ -146,9 +146,9 @@ TEST_F(WrongInputTest, BrokenFramingEndsTheConnection) {
               "bad_frame");
   ExpectFatal(Preamble() + std::string("\x0c\x00\x00\x00\x55\x00\x00\x00", 8) + std::string(8, 'x'),
               "byte 12", "bad_frame");
-  // Reserved for exactly-once producers.
+  // PRODUCER, of half its length.
   ExpectFatal(Preamble() + std::string("\x0c\x00\x00\x00\x03\x00\x00\x00", 8) + std::string(8, 'x'),
-              "type", "bad_frame");
+              "PRODUCER at byte 8 is too short", "bad_frame");
 }
 
 TEST_F(WrongInputTest, TruncatedFramesLeaveNothingBehind) {
