@@ -8,6 +8,8 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "server/access/loopback.h"
+
 namespace tidemark::server {
 namespace {
 
@@ -34,13 +36,9 @@ std::string PeerName(const asio::ip::tcp::socket& socket) {
 // What is known of a peer by its address.
 Credentials CredentialsOf(const asio::ip::tcp::socket& socket) {
   error_code error;
-  const asio::ip::address address = socket.remote_endpoint(error).address();
   Credentials shown;
-  const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
-  shown.loopback =
-      !error &&
-      (address.is_loopback() ||
-       (mapped && asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback()));
+  const auto peer = socket.remote_endpoint(error);
+  shown.loopback = !error && IsLoopback(peer.address().to_string());
   return shown;
 }
 
