@@ -30,8 +30,12 @@ bool UsesTls(const ClientOptions& options) {
 }
 
 bool IsThisMachine(const std::string& server) {
-  return server.starts_with("127.") || server.starts_with("localhost:") ||
-         server.starts_with("[::1]:") || server.starts_with("unix:");
+  // Not 127.example.com, which is a name that leads anywhere.
+  const std::string host = server.substr(0, server.find(':'));
+  const bool v4 =
+      host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
+  return v4 || server.starts_with("localhost:") || server.starts_with("[::1]:") ||
+         server.starts_with("unix:");
 }
 
 std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const ClientOptions& options) {

@@ -24,7 +24,7 @@ Caller::Caller(const Guard* guard, std::string_view protocol, Credentials creden
   Refresh();
 }
 
-// The generation first: rules that are set in between are then found by the next Changed.
+// The generation first: rules that are set in between are then found by the next Follow.
 void Caller::Refresh() {
   ++version_;
   if (guard_ == nullptr) return;
@@ -36,16 +36,16 @@ void Caller::Refresh() {
   expired_ = false;
 }
 
-bool Caller::Changed() {
-  if (guard_ == nullptr) return false;
+// Takes in other rules, and that a token has expired.
+void Caller::Follow() {
+  if (guard_ == nullptr) return;
   const bool replaced = guard_->generation() != generation_;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   const bool expired = policy_ && !expired_ && identity_.expires_us() != kNever &&
                        identity_.expires_us() <= guard_->Now();
-  if (!replaced && !expired) return false;
+  if (!replaced && !expired) return;
   Refresh();
   expired_ = expired;
-  return true;
 }
 
 void Caller::Show(const TokenHash& token) {
@@ -61,23 +61,23 @@ absl::Status Caller::Judge(const Decision& decision) const {
 }
 
 absl::Status Caller::MayOver(Role role, std::string_view stream) {
-  Changed();
+  Follow();
   return policy_ ? Judge(policy_->MayOver(identity_, role, stream)) : absl::OkStatus();
 }
 absl::Status Caller::MayOverAny(Role role) {
-  Changed();
+  Follow();
   return policy_ ? Judge(policy_->MayOverAny(identity_, role)) : absl::OkStatus();
 }
 absl::Status Caller::MayOverAll(Role role) {
-  Changed();
+  Follow();
   return policy_ ? Judge(policy_->MayOverAll(identity_, role)) : absl::OkStatus();
 }
 absl::Status Caller::MayAnything() {
-  Changed();
+  Follow();
   return policy_ ? Judge(policy_->MayAnything(identity_)) : absl::OkStatus();
 }
 bool Caller::Sees(std::string_view stream) {
-  Changed();
+  Follow();
   return !policy_ || policy_->Sees(identity_, stream);
 }
 

@@ -60,24 +60,23 @@ class Caller {
   absl::Status MayAnything();
   bool Sees(std::string_view stream);
 
-  /// Whether what was allowed before may be refused now: other rules, or an expired token. True
-  /// once for each change. Cost: an atomic load, and of a token that expires the clock.
-  bool Changed();
-  /// Grows whenever Changed would be true, whoever asked since: for those who keep more than one
-  /// answer.
+  /// Grows, from 1, whenever what was allowed before may be refused now: other rules, or an expired
+  /// token. Who keeps an answer keeps the version from before the question, and asks again when it
+  /// is another. Cost: an atomic load, and of a token that expires the clock.
   std::uint64_t Version() {
-    Changed();
+    Follow();
     return version_;
   }
   /// Whether there are rules.
   bool guarded() {
-    Changed();
+    Follow();
     return policy_ != nullptr;
   }
   /// Shows a token; what was shown as one before is forgotten.
   void Show(const TokenHash& token);
 
  private:
+  void Follow();
   void Refresh();
   absl::Status Judge(const Decision& decision) const;
 

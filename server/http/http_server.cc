@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "server/access/loopback.h"
 #include "server/telemetry/log.h"
 #include "server/threads/thread_role.h"
 
@@ -147,7 +148,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
     Credentials shown;
     error_code error;
     const auto peer = stream_.lowest().socket().remote_endpoint(error);
-    shown.loopback = !error && peer.address().is_loopback();
+    shown.loopback = !error && IsLoopback(peer.address().to_string());
     if (const auto count = request.count(http::field::authorization); count > 0) {
       const auto header = request[http::field::authorization];
       // More than one is as wrong as a wrong one.

@@ -8,6 +8,8 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "server/access/loopback.h"
+
 namespace tidemark::server {
 namespace {
 
@@ -34,13 +36,9 @@ std::string PeerName(const asio::ip::tcp::socket& socket) {
 // What is known of a peer by its address.
 Credentials CredentialsOf(const asio::ip::tcp::socket& socket) {
   error_code error;
-  const asio::ip::address address = socket.remote_endpoint(error).address();
   Credentials shown;
-  const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
-  shown.loopback =
-      !error &&
-      (address.is_loopback() ||
-       (mapped && asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback()));
+  const auto peer = socket.remote_endpoint(error);
+  shown.loopback = !error && IsLoopback(peer.address().to_string());
   return shown;
 }
 
@@ -68,19 +66,30 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
 void Connection::Start() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
     if (!self->handshaking_) {
+      if (self->state_ == State::kOpen && self->MustIntroduceItself()) self->ArmHandshakeTimer();
       self->WaitReadable();
       return;
     }
     if (self->state_ != State::kOpen) return;  // Stop was first
     self->tls_ =
         std::make_unique<TlsSocket>(self->context_.tls->Get(), self->socket_.native_handle());
-    self->handshake_timer_.expires_after(self->context_.handshake_timeout);
-    self->handshake_timer_.async_wait([self](const error_code& error) {
-      if (error || !self->handshaking_ || self->state_ == State::kClosed) return;
+    self->ArmHandshakeTimer();
+    self->Handshake();
+  });
+}
+
+void Connection::ArmHandshakeTimer() {
+  handshake_timer_.expires_after(context_.handshake_timeout);
+  handshake_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error || self->state_ == State::kClosed) return;
+    if (self->handshaking_) {
       self->context_.handshakes_failed.Increment();
       self->Close();
-    });
-    self->Handshake();
+    } else if (self->state_ == State::kOpen && self->MustIntroduceItself()) {
+      self->context_.guard->Count(self->context_.protocol, Denial::kNoCredentials);
+      self->AtEnd(End::kStranger, self->buffer_.readable());
+      self->Finish();
+    }
   });
 }
 
@@ -107,7 +116,6 @@ void Connection::Handshake() {
 
 void Connection::OnSecured() {
   handshaking_ = false;
-  handshake_timer_.cancel();
   Credentials shown = CredentialsOf(socket_);
   if (auto names = tls_->PeerNames()) {
     shown.certificate = true;
@@ -115,6 +123,7 @@ void Connection::OnSecured() {
   }
   caller_ = Caller(context_.guard, context_.protocol, std::move(shown));
   last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
+  if (!MustIntroduceItself()) handshake_timer_.cancel();
   WaitReadable();
 }
 

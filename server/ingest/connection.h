@@ -94,7 +94,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  protected:
   enum class Parsed { kNeedMore, kPaused, kClose };
-  enum class End { kPeer, kStop, kIdle };
+  enum class End { kPeer, kStop, kIdle, kStranger };
 
   /// Consumes frames or lines of `bytes`, stopping with kPaused when MustPause(). On kNeedMore
   /// `needed` says how many bytes, counted after `consumed`, would get it further.
@@ -103,6 +103,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// The connection ends and `rest` is all that is left; may append a last answer. With
   /// DrainsAtStop kStop comes again with each further piece that is not taken in.
   virtual void AtEnd(End end, std::span<const std::byte> rest) = 0;
+  /// The peer must still show who it is. It has handshake_timeout for it, TLS's handshake included;
+  /// then the connection ends with kStranger, counted as a refusal for want of credentials.
+  virtual bool MustIntroduceItself() { return false; }
   /// The peer is told of no batch whether it was taken in.
   virtual bool DrainsAtStop() const { return false; }
   /// Nothing has arrived for a while.
@@ -128,6 +131,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   enum class State { kOpen, kFlushing, kLingering, kClosed };
 
+  void ArmHandshakeTimer();
   void Handshake();
   void OnSecured();
   void WaitReadable();

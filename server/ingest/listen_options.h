@@ -27,7 +27,8 @@ struct ListenOptions {
   /// Null: no TLS, no rules. Both outlive the server.
   const TlsHolder* tls = nullptr;
   const Guard* guard = nullptr;
-  /// From accepting a connection to the end of its TLS handshake.
+  /// From accepting a connection to the end of its TLS handshake; over framed TCP with rules, until
+  /// the peer has shown who it is.
   std::chrono::milliseconds handshake_timeout{10'000};
 };
 

@@ -139,6 +139,8 @@ class FramedConnection final : public Connection {
     for (auto& [handle, open] : streams_) open.access = caller().MayOver(Role::kIngest, open.name);
   }
 
+  bool MustIntroduceItself() override { return !may_ingest_ && caller().guarded(); }
+
   void AtEnd(End end, std::span<const std::byte> rest) override {
     switch (end) {
       case End::kPeer:
@@ -151,6 +153,11 @@ class FramedConnection final : public Connection {
       case End::kStop:
         Fatal(absl::StatusCode::kUnavailable,
               "the server is shutting down; batches without an acknowledgement were not taken in");
+        return;
+      case End::kStranger:
+        Fatal(absl::StatusCode::kUnauthenticated,
+              "closed: no token and no frame came within " +
+                  std::to_string(options_.listen.handshake_timeout.count()) + " ms");
         return;
       case End::kIdle:
         Fatal(absl::StatusCode::kDeadlineExceeded,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "server/access/loopback.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -102,11 +103,18 @@ absl::Status MayName(Caller& caller, const NamedStreams& named, const Message& r
   return MayNameAll(caller, named.role, *message, *field);
 }
 
+// As gRPC writes them: "ipv4:127.0.0.1:80", "ipv6:%5B::1%5D:80", in a URI or with the brackets.
 bool IsLoopbackPeer(std::string_view peer) {
-  // As gRPC writes them: ipv6 brackets are escaped in a URI.
-  return peer.starts_with("ipv4:127.") || peer.starts_with("ipv6:%5B::1%5D:") ||
-         peer.starts_with("ipv6:[::1]:") || peer.starts_with("ipv6:%5B::ffff:127.") ||
-         peer.starts_with("ipv6:[::ffff:127.") || peer.starts_with("unix:");
+  if (peer.starts_with("unix:")) return true;
+  if (peer.starts_with("ipv4:")) {
+    return IsLoopback(peer.substr(5, peer.find(':', 5) - 5));
+  }
+  for (const auto& [open, close] : {std::pair("ipv6:%5B", "%5D"), std::pair("ipv6:[", "]")}) {
+    if (!peer.starts_with(open)) continue;
+    peer.remove_prefix(std::string_view(open).size());
+    return IsLoopback(peer.substr(0, peer.find(close)));
+  }
+  return false;
 }
 
 void AddNames(const grpc::AuthContext& auth, const char* property,

@@ -170,21 +170,28 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Atte
     what = Attempt::kOpen;
     return absl::InvalidArgumentError("the first batch of a call must name its stream");
   }
-  const bool same = batch.stream().empty() || batch.stream() == name_;
-  const std::string& name = batch.stream().empty() ? name_ : batch.stream();
-  if (!same || !stream_ || caller_.Changed()) {
-    if (absl::Status status = caller_.MayOver(Role::kIngest, name); !status.ok()) {
+  // From here on no name means this stream, whatever comes of it: values that were meant for it
+  // must not go to one before it.
+  if (!batch.stream().empty() && batch.stream() != name_) {
+    name_ = batch.stream();
+    stream_.reset();
+  }
+  // From before the question: what changes meanwhile is found by the next batch.
+  const std::uint64_t version = caller_.Version();
+  if (!stream_ || version != asked_version_) {
+    if (absl::Status status = caller_.MayOver(Role::kIngest, name_); !status.ok()) {
       stream_.reset();  // asked again by the next batch
       return status;
     }
+    asked_version_ = version;
   }
-  if (!same || !stream_ || reopen) {
-    absl::StatusOr<StreamHandle> stream = sink_.Open(name, type);
+  if (!stream_ || reopen) {
+    absl::StatusOr<StreamHandle> stream = sink_.Open(name_, type);
     if (!stream.ok()) {
       what = Attempt::kOpen;
+      stream_.reset();
       return stream.status();
     }
-    if (!same) name_ = name;
     stream_ = *std::move(stream);
     return absl::OkStatus();
   }

@@ -2,6 +2,7 @@
 #ifndef TIDEMARK_SERVER_RPC_BATCH_READER_H_
 #define TIDEMARK_SERVER_RPC_BATCH_READER_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -37,8 +38,9 @@ class BatchReader {
   Metrics& metrics_;
   const std::uint64_t batch_bytes_max_;
   Caller caller_;
-  std::string name_;
-  StreamHandle stream_;
+  std::string name_;                 // of the newest batch that named one
+  StreamHandle stream_;              // of name_, once it may be written to and is open
+  std::uint64_t asked_version_ = 0;  // of the caller, when it was asked for stream_
 };
 
 }  // namespace tidemark::server

@@ -113,15 +113,17 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* QueryServiceImpl::Watch(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request_bytes) {
   WatchReactor::Environment environment{engine_, executor_,      metrics_,
                                         clock_,  subscriptions_, open_subscriptions_};
-  if (subscriptions_.fetch_add(1) >= subscriptions_max_) {
-    return WatchReactor::Refuse(
-        environment, RetryLater(absl::ResourceExhaustedError(Concat(
-                         "the limit of ", subscriptions_max_, " subscriptions is reached"))));
-  }
   v1::WatchRequest request;
   Caller caller = CallerOf(calls_.guard(), *context);
   if (const absl::Status status = ParseAllowed(caller, *request_bytes, request); !status.ok()) {
     return WatchReactor::Refuse(environment, status);
+  }
+  // Behind the question who asks: those who may not take nobody's place.
+  if (subscriptions_.fetch_add(1) >= subscriptions_max_) {
+    subscriptions_.fetch_sub(1);
+    return WatchReactor::Refuse(
+        environment, RetryLater(absl::ResourceExhaustedError(Concat(
+                         "the limit of ", subscriptions_max_, " subscriptions is reached"))));
   }
   return WatchReactor::Begin(environment, request, std::move(caller));
 }

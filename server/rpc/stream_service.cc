@@ -13,6 +13,9 @@ namespace tidemark::server {
 namespace {
 
 constexpr std::uint32_t kPageMax = 1000;
+// Streams looked at in one go where not every one is seen: a page of one, far behind, would ask for
+// them one by one.
+constexpr std::size_t kLookedAt = 1000;
 // A page ends early at so many bytes: a thousand of the longest names that can be configured would
 // be more than a message.
 constexpr std::size_t kPageBytesMax = QueryEngine::kAnswerBytesMax / 4;
@@ -74,17 +77,17 @@ void AddRoutes(const std::optional<sort::RouteStats>& routes, v1::SorterInfo& so
 // the answer by way of a page's token either.
 std::vector<StreamHandle> ListSeen(Pipeline& pipeline, Caller& caller, const std::string& after,
                                    const std::string& prefix, std::size_t count) {
-  std::vector<StreamHandle> seen = pipeline.streams().List(after, prefix, count);
-  if (!caller.guarded()) return seen;
-  std::vector<StreamHandle> more = std::move(seen);
-  seen.clear();
+  if (!caller.guarded()) return pipeline.streams().List(after, prefix, count);
+  const std::size_t at_once = std::max(count, kLookedAt);
+  std::vector<StreamHandle> seen;
+  std::vector<StreamHandle> more = pipeline.streams().List(after, prefix, at_once);
   while (!more.empty()) {
     for (StreamHandle& stream : more) {
       if (caller.Sees(stream->name())) seen.push_back(stream);
       if (seen.size() == count) return seen;
     }
     const std::string last = more.back()->name();
-    more = pipeline.streams().List(last, prefix, count);
+    more = pipeline.streams().List(last, prefix, at_once);
   }
   return seen;
 }

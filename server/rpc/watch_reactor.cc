@@ -64,6 +64,7 @@ WatchReactor* WatchReactor::Refuse(const Environment& environment, const absl::S
   const std::shared_ptr<WatchReactor> reactor(
       new WatchReactor(environment, Caller(nullptr, "grpc", {}), {}));
   reactor->self_ = reactor;
+  reactor->counted_ = false;
   const std::lock_guard lock(reactor->mutex_);
   reactor->End(status);
   return reactor.get();
@@ -124,7 +125,9 @@ void WatchReactor::SetAlarm() {
 }
 
 absl::Status WatchReactor::MayGoOn() {
-  if (!caller_.Changed()) return absl::OkStatus();
+  const std::uint64_t version = caller_.Version();
+  if (version == asked_version_) return absl::OkStatus();
+  asked_version_ = version;
   const absl::Status status = MayCall(caller_, *request_.GetDescriptor());
   return status.ok() ? MayAsk(caller_, request_) : status;
 }
@@ -262,7 +265,7 @@ void WatchReactor::Stop(const absl::Status& status) {
 void WatchReactor::OnDone() {
   environment_.open.Remove(this);
   environment_.metrics.subscribers().Decrement();
-  environment_.subscriptions.fetch_sub(1);
+  if (counted_) environment_.subscriptions.fetch_sub(1);
   self_.reset();
 }
 

@@ -62,7 +62,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     Executor& executor;
     Metrics& metrics;
     const std::function<std::int64_t()>& clock;
-    std::atomic<std::uint64_t>& subscriptions;  ///< counts this one; taken back when it ends
+    std::atomic<std::uint64_t>& subscriptions;  ///< counts one that Begin is given, until it ends
     OpenSubscriptions& open;
   };
 
@@ -110,6 +110,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   // Touched only by the one look that is under way.
   Caller caller_;
+  std::uint64_t asked_version_ = 0;  // of the caller, at the last look
+  bool counted_ = true;              // in environment_.subscriptions
   std::chrono::system_clock::time_point next_look_;
   std::chrono::steady_clock::time_point look_begun_;
   v1::WatchResponse last_pushed_;

@@ -32,7 +32,7 @@ TEST_F(GuardTest, WithoutRulesEverybodyMay) {
   EXPECT_TRUE(nobody.MayOver(Role::kAdmin, "s").ok());
   EXPECT_TRUE(nobody.MayOverAll(Role::kAdmin).ok());
   EXPECT_TRUE(nobody.Sees("s"));
-  EXPECT_FALSE(nobody.Changed());
+  EXPECT_EQ(nobody.Version(), 1U);
   Caller unguarded(nullptr, "grpc", {});
   EXPECT_TRUE(unguarded.MayAnything().ok());
 }
@@ -40,9 +40,10 @@ TEST_F(GuardTest, WithoutRulesEverybodyMay) {
 TEST_F(GuardTest, NewRulesHoldForWhoeverIsThere) {
   Caller caller(&guard_, "grpc", shown_);
   EXPECT_TRUE(caller.MayOver(Role::kQuery, "s").ok());
+  EXPECT_EQ(caller.Version(), 1U);
   guard_.Set(Rules("[principal.a]\ntokens = [{ file = \"t\" }]\nquery = [\"s\"]\n"));
-  EXPECT_TRUE(caller.Changed());
-  EXPECT_FALSE(caller.Changed());
+  EXPECT_EQ(caller.Version(), 2U);
+  EXPECT_EQ(caller.Version(), 2U);
   EXPECT_TRUE(caller.MayOver(Role::kQuery, "s").ok());
   EXPECT_EQ(caller.MayOver(Role::kQuery, "t").code(), absl::StatusCode::kPermissionDenied);
   guard_.Set(Rules("[principal.b]\nquery = [\"*\"]\n"));
@@ -62,10 +63,10 @@ TEST_F(GuardTest, ATokenExpiresUnderItsCaller) {
   Caller caller(&guard_, "grpc", shown_);
   EXPECT_TRUE(caller.MayOver(Role::kQuery, "s").ok());
   now_ = 999'999;
-  EXPECT_FALSE(caller.Changed());
+  EXPECT_EQ(caller.Version(), 1U);
   now_ = 1'000'000;
-  EXPECT_TRUE(caller.Changed());
-  EXPECT_FALSE(caller.Changed());
+  EXPECT_EQ(caller.Version(), 2U);
+  EXPECT_EQ(caller.Version(), 2U);
   EXPECT_EQ(caller.MayOver(Role::kQuery, "s").code(), absl::StatusCode::kUnauthenticated);
   EXPECT_EQ(Refused("expired_token"), 1);
   // A clock that is set back does not bring it back by itself; new rules judge by the clock again.

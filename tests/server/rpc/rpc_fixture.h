@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/access/guard.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/ingest_service.h"
 #include "server/rpc/message_bytes.h"
@@ -76,6 +77,7 @@ struct RpcOptions {
   std::size_t query_queue_max = 1;
   std::uint64_t subscriptions_max = 10;
   bool hold_sorter = false;
+  std::shared_ptr<const Policy> rules = nullptr;
 };
 
 /// One client connection to a server of its own. Times are 0.
@@ -87,9 +89,10 @@ struct RpcServer {
         executor(options.query_threads, options.query_queue_max, behind.metrics),
         ingest(behind.pipeline, behind.metrics, options.ingest, [] { return RecordedTime{0}; }),
         streams(behind.pipeline, behind.metrics),
-        calls(executor, behind.metrics),
+        calls(executor, behind.metrics, &guard),
         queries(engine, calls, executor, behind.metrics, options.subscriptions_max,
                 [] { return std::int64_t{0}; }) {
+    guard.Set(options.rules);
     google::protobuf::SetLogHandler(nullptr);  // as the daemon does
     grpc::ServerBuilder builder;
     int port = 0;
@@ -134,6 +137,7 @@ struct RpcServer {
   Barrier sorter_barrier;
   Barrier query_barrier;
   TestPipeline behind;
+  Guard guard{behind.metrics, [] { return std::int64_t{0}; }};  // of queries alone
   QueryEngine engine;
   Executor executor;
   IngestServiceImpl ingest;

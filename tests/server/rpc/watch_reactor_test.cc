@@ -32,12 +32,12 @@ class WatchedService final
     EXPECT_TRUE(ParseRequest(*bytes, request).ok());
     const WatchReactor::Environment environment{engine_, executor_,      metrics_,
                                                 clock_,  subscriptions_, open_};
-    subscriptions_.fetch_add(1);
+    const bool refused = request.has_quantiles() && request.quantiles().stream() == kRefused;
+    if (!refused) subscriptions_.fetch_add(1);
     // It lives at least until this method has returned it.
     WatchReactor* const reactor =
-        request.has_quantiles() && request.quantiles().stream() == kRefused
-            ? WatchReactor::Refuse(environment, absl::ResourceExhaustedError("refused"))
-            : WatchReactor::Begin(environment, request);
+        refused ? WatchReactor::Refuse(environment, absl::ResourceExhaustedError("refused"))
+                : WatchReactor::Begin(environment, request);
     const std::lock_guard lock(mutex_);
     begun_.push_back(reactor->weak_from_this());
     return reactor;

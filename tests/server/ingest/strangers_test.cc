@@ -1,0 +1,70 @@
+// Framed TCP with rules: how long a peer may say nothing of who it is.
+#include <gtest/gtest.h>
+
+#include "server/access/guard.h"
+#include "server/ingest/io_threads.h"
+#include "server/ingest/tcp_server.h"
+#include "tests/support/fake_sink.h"
+#include "tests/support/raw_socket.h"
+#include "wire/frame.h"
+
+namespace tidemark::server {
+namespace {
+
+using test::RawSocket;
+
+std::string Hello() {
+  std::string out;
+  wire::AppendPreamble(out);
+  return out;
+}
+
+// Code and text of the only frame, an ERROR.
+std::string ErrorIn(const std::string& bytes) {
+  wire::ServerFrameDecoder decoder;
+  wire::ServerFrame frame;
+  std::size_t consumed = 0;
+  std::size_t needed = 0;
+  const auto all = std::as_bytes(std::span(bytes));
+  if (decoder.Next(all, frame, consumed, needed) != wire::DecodeResult::kFrame ||
+      frame.type != wire::FrameType::kError || consumed != bytes.size()) {
+    return "no ERROR, or more";
+  }
+  return std::to_string(frame.code) + " " + std::string(frame.message);
+}
+
+// Where there are rules, whoever does not say who they are has a connection for a limited time.
+TEST(StrangersTest, AStrangerWhoSaysNothingIsClosed) {
+  Metrics metrics("test");
+  Guard guard(metrics, [] { return std::int64_t{0}; });
+  const Policy::Sources none;
+  const auto rules = Policy::Parse("[principal.anonymous]\ningest = [\"*\"]\n", "r.toml", none);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  guard.Set(*rules);
+  FakeSink sink;
+  IoThreads io(1, "ingest");
+  TcpServerOptions options;
+  options.listen.guard = &guard;
+  options.listen.handshake_timeout = std::chrono::milliseconds(50);
+  TcpServer server(io.io(), sink, metrics, options, Clocks{[] { return 0; }, [] { return 0; }},
+                   LogFn());
+  ASSERT_TRUE(server.Start().ok());
+  RawSocket known(server.port());
+  ASSERT_TRUE(known.Send(Hello()));
+  RawSocket silent(server.port());
+  RawSocket half(server.port());
+  ASSERT_TRUE(half.Send(Hello().substr(0, 3)));
+  for (RawSocket* stranger : {&silent, &half}) {
+    EXPECT_EQ(ErrorIn(stranger->ReceiveAll()),
+              "16 closed: no token and no frame came within 50 ms");
+  }
+  EXPECT_EQ(metrics.AccessRefused("tcp", "no_credentials").Value(), 2);
+  // Who has said so stays.
+  std::string open;
+  wire::AppendOpen(open, 1, wire::WireType::kFloat64, "s");
+  ASSERT_TRUE(known.Send(open));
+  EXPECT_EQ(known.Receive(wire::kOpenedBytes).size(), wire::kOpenedBytes);
+}
+
+}  // namespace
+}  // namespace tidemark::server
