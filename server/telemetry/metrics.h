@@ -94,7 +94,8 @@ class Metrics {
   /// server/rpc/watch_reactor.h.
   prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
   /// tidemark_access_refused_total{protocol,reason}: calls and connections that the rules refused;
-  /// protocol: grpc, tcp, http, statsd_tcp, statsd_udp; reason: server/access/policy.h, DenialName.
+  /// protocol: grpc, tcp, http, statsd_tcp, statsd_udp; reason: no_credentials, unknown_token,
+  /// expired_token, unknown_certificate, role (server/access/policy.h).
   prometheus::Counter& AccessRefused(std::string_view protocol, std::string_view reason);
   /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp; of gRPC they are not
   /// told.
