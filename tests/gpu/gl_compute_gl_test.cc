@@ -398,8 +398,9 @@ TEST_F(GlComputeTest, FailsEveryWindowInFlight) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(sorted, 3);
-  EXPECT_EQ(failed, 8 * 4 - 3);
+  // Those that waited for the GPU when it failed may fail with it.
+  EXPECT_LE(sorted, 3);
+  EXPECT_EQ(sorted + failed, 8 * 4);
 }
 
 TEST(GlComputeFactory, ByNameTakesASoftwareContext) { testing::ExpectMadeByName("gl-compute"); }
