@@ -333,8 +333,8 @@ SorterSelection MakeAuto(const SorterOptions& options) {
     Report(candidate, choice, &candidate == best ? &table : nullptr, report.measurements);
   }
   if (!ChosenAnywhere(report, best->kind->name)) {
-    // The contexts are closed again: they cost memory and never sort. Of hardware that is not kept: a
-    // GPU that was busy with something else at this start is looked at again at the next.
+    // The contexts are closed again: they cost memory and never sort. Of hardware that is not kept:
+    // a GPU that was busy with something else at this start is looked at again at the next.
     report.worth_keeping = best->gl.report.software;
     return UseCpu(choice, std::move(report), "measured",
                   "faster than " + best->gl.report.renderer + " at every size");

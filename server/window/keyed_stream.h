@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -192,8 +193,9 @@ class KeyedStream final : public Stream {
   std::size_t open_text_bytes_ = 0;              // of the open window's items
   std::size_t open_new_bytes_ = 0;               // that they added to the dictionary
   std::size_t counted_bytes_ = 0;                // of the dictionary, in context_.text
-  // When TakeText last looked for items to forget: published_windows_ then.
-  std::optional<std::uint64_t> looked_for_room_;
+  // When TakeText last looked for items to forget: published_windows_ then; at first, no number of
+  // theirs.
+  std::uint64_t looked_for_room_ = std::numeric_limits<std::uint64_t>::max();
   std::size_t forgotten_to_ = 0;  // its items after the last look for such to forget
   // Sorted copy of the open window, for views; valid while its size is the window's and the numbers
   // agree. Guarded by mutex_.
@@ -207,7 +209,6 @@ class KeyedStream final : public Stream {
   std::uint64_t published_windows_ = 0;
   SummarySnapshot<Key> published_;
   std::vector<Waiting> arrived_;  // sorted windows that wait for an earlier one
-  bool committing_ = false;
   /// Of each State() that waits: it needs the windows below this number.
   mutable std::vector<std::uint64_t> states_wanted_;
   /// The image that is being made, which needs the summaries when as many windows are published as

@@ -56,7 +56,7 @@ absl::StatusOr<std::string> KeyedStream<Key>::Image() const {
     image.payloads = open_payloads_;
     image.batches = open_batches_;
     if (dictionary_) image.items = dictionary_->Items();
-    image.producers = producers_.Images();
+    if (producers_ != nullptr) image.producers = producers_->Images();
     if (published_windows_ == next_number_) {
       // Nobody is inside the summaries: there is no window to take in.
       HandOver(image);
@@ -93,7 +93,7 @@ absl::Status KeyedStream<Key>::RestoreImage(std::string_view bytes) {
       if (summaries) sliding_->Restore(image.sliding, summaries->count());
     }
     RestoreItems(image, summaries.get());
-    producers_.Restore(image.producers);
+    if (!image.producers.empty()) Producers().Restore(image.producers);
     capacity_.Restore(image.opened_at, image.capacity);
     if (!image.open.empty()) {
       open_.Reallocate(std::min<std::size_t>(

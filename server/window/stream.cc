@@ -116,7 +116,7 @@ bool Stream::Answered(const ProducerBatch& from, AppendResult& result) {
   active_ = true;  // whatever becomes of the batch: somebody sends
   // What is replayed was taken in.
   if (!from.numbered() || context_.replaying) return false;
-  const absl::StatusOr<std::optional<TakenBatch>> taken = producers_.Find(from);
+  const absl::StatusOr<std::optional<TakenBatch>> taken = Producers().Find(from);
   if (!taken.ok()) {
     result.status = WithRefusal(
         absl::FailedPreconditionError(
@@ -136,9 +136,14 @@ bool Stream::Answered(const ProducerBatch& from, AppendResult& result) {
 
 void Stream::Remember(const ProducerBatch& from, const AppendResult& result) {
   if (!from.numbered()) return;
-  producers_.Add(from, {.accepted = static_cast<std::uint32_t>(result.accepted),
-                        .refused = static_cast<std::uint32_t>(result.refused),
-                        .log_sequence = result.log_sequence});
+  Producers().Add(from, {.accepted = static_cast<std::uint32_t>(result.accepted),
+                         .refused = static_cast<std::uint32_t>(result.refused),
+                         .log_sequence = result.log_sequence});
+}
+
+StreamProducers& Stream::Producers() {
+  if (producers_ == nullptr) producers_ = std::make_unique<StreamProducers>(context_.producers);
+  return *producers_;
 }
 
 absl::Status Stream::CheckPayloads(std::size_t values, std::size_t payload_bytes) const {

@@ -231,10 +231,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  protected:
   Stream(std::string name, StreamSettings settings, StreamContext& context)
-      : context_(context),
-        name_(std::move(name)),
-        settings_(settings),
-        producers_(context.producers) {}
+      : context_(context), name_(std::move(name)), settings_(settings) {}
 
   absl::Status DeletedStatus() const;
   absl::Status MarkDeletedLocked();  // mutex_ held
@@ -248,6 +245,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool Answered(const ProducerBatch& from, AppendResult& result);
   /// Of a batch that was taken in. mutex_ held.
   void Remember(const ProducerBatch& from, const AppendResult& result);
+  /// Made with the first numbered batch. mutex_ held.
+  StreamProducers& Producers();
 
   StreamContext& context_;
   const std::string name_;
@@ -257,10 +256,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Guarded by mutex_.
   bool active_ = true;  // a batch came since the last TrimStorage, taken in or not; or it is new
   bool deleted_ = false;
-  std::uint32_t idle_trims_ = 0;  // calls of TrimStorage since the last batch
-  std::uint64_t refused_ = 0;     // values refused one by one
-  StreamProducers producers_;
-  std::uint64_t last_logged_ = 0;  // its last batch's number in the log
+  bool committing_ = false;                     // a thread is inside the summaries
+  std::uint32_t idle_trims_ = 0;                // calls of TrimStorage since the last batch
+  std::uint64_t refused_ = 0;                   // values refused one by one
+  std::unique_ptr<StreamProducers> producers_;  // null: none has sent
+  std::uint64_t last_logged_ = 0;               // its last batch's number in the log
   std::uint64_t log_id_ = 0;
 
  private:

@@ -298,16 +298,16 @@ TEST_F(CommandTest, ServerFromTheEnvironmentAndNobodyThere) {
 TEST_F(CommandTest, EveryAnswerSaysWhatWasRefused) {
   Ask({"create", "partial", "--sums", "--last", "100"});
   Ask({"push", "partial"}, "1\nnan\n2\n-inf\n3\ninf\n");
-  for (const std::vector<std::string>& question : std::vector<std::vector<std::string>>{
-           {"quantile", "partial", "0.5"},
-           {"quantile", "partial", "0.5", "--last", "2"},
-           {"rank", "partial", "2"},
-           {"histogram", "partial", "--buckets", "2"},
-           {"top", "partial", "--support", "0.1"},
-           {"top", "partial", "--support", "0.1", "--last", "2"},
-           {"count", "partial", "2"},
-           {"sum", "partial", "--at-most", "2"},
-           {"spread", "partial"}}) {
+  for (const std::vector<std::string>& question :
+       std::vector<std::vector<std::string>>{{"quantile", "partial", "0.5"},
+                                             {"quantile", "partial", "0.5", "--last", "2"},
+                                             {"rank", "partial", "2"},
+                                             {"histogram", "partial", "--buckets", "2"},
+                                             {"top", "partial", "--support", "0.1"},
+                                             {"top", "partial", "--support", "0.1", "--last", "2"},
+                                             {"count", "partial", "2"},
+                                             {"sum", "partial", "--at-most", "2"},
+                                             {"spread", "partial"}}) {
     const Json answer = Ask(question);
     EXPECT_EQ(answer["refused"], 3) << question[0] << ": " << answer;
   }

@@ -13,20 +13,14 @@
 
 #include "gpu/gl/gl_check.h"
 #include "gpu/sort/gl_compute_sorter.h"
+#include "tests/gpu/gl_compute_cases.h"
 #include "tests/gpu/sort_cases.h"
 
 namespace tidemark::sort {
 namespace {
 
 using testing::MakeKeys;
-
-// Blocks so small that windows go through every kind of pass.
-GlComputeOptions SmallBlocks() {
-  GlComputeOptions options;
-  options.allow_software = true;
-  options.overrides.shared_bytes = 1024;
-  return options;
-}
+using testing::SmallBlocks;
 
 template <class Key>
 using MappedKeys = std::pmr::vector<Key>;

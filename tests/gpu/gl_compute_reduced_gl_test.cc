@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/sort/gl_compute_sorter.h"
+#include "tests/gpu/gl_compute_cases.h"
 #include "tests/gpu/sort_cases.h"
 
 namespace tidemark::sort {
@@ -20,57 +21,10 @@ namespace {
 
 using testing::Distributions;
 using testing::MakeKeys;
+using testing::SmallBlocks;
+using testing::Software;
 
-GlComputeOptions Software() {
-  GlComputeOptions options;
-  options.allow_software = true;
-  return options;
-}
-
-// Windows of a few hundred keys go through several passes.
-GlComputeOptions SmallBlocks() {
-  GlComputeOptions options = Software();
-  options.overrides.shared_bytes = 1024;
-  return options;
-}
-
-GlComputeOptions SmallBlocksWithoutBufferStorage() {
-  GlComputeOptions options = SmallBlocks();
-  options.overrides.buffer_storage = false;
-  return options;
-}
-
-// One sorter of each kind for the tests that do not break it: a context takes up to 140 ms to open.
-class GlComputeReducedTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    try {
-      device_ = std::make_unique<GlComputeSorter>(Software());
-      small_ = std::make_unique<GlComputeSorter>(SmallBlocks());
-      masked_ = std::make_unique<GlComputeSorter>(SmallBlocksWithoutBufferStorage());
-    } catch (const SorterError& error) {
-      why_not_ = error.what();
-    }
-  }
-  static void TearDownTestSuite() {
-    device_.reset();
-    small_.reset();
-    masked_.reset();
-  }
-  void SetUp() override {
-    ASSERT_NE(masked_, nullptr) << "these tests need an EGL driver with OpenGL 4.3, Mesa's "
-                                   "software rasteriser will do (Debian: libegl1 libegl-mesa0 "
-                                   "libgl1-mesa-dri libopengl0): "
-                                << why_not_;
-  }
-  static GlComputeSorter& device() { return *device_; }
-  static GlComputeSorter& small() { return *small_; }
-  static GlComputeSorter& masked() { return *masked_; }
-
- private:
-  static inline std::unique_ptr<GlComputeSorter> device_, small_, masked_;
-  static inline std::string why_not_;
-};
+using GlComputeReducedTest = testing::GlComputeSorters;
 
 // What is needed of a window of n keys: whole, samples at any places, runs, or both.
 WindowNeeds DrawNeeds(std::size_t n, std::mt19937_64& random) {

@@ -69,20 +69,7 @@ void RunCase(std::uint64_t seed) {
     EXPECT_GT(refused, 0u);
     ASSERT_EQ(Seen(again.pipeline()), before);
     LoggedPipeline usual(disk);
-    const std::vector<StreamHandle> all = pipeline.streams().All();
-    for (const StreamHandle& stream : all) {
-      const StreamHandle other = usual.pipeline().streams().Find(stream->name()).value();
-      for (int i = 0; i < 5; ++i) {
-        const std::uint64_t both = random();
-        Random a(both);
-        Random b(both);
-        const AppendResult first = SomeBatch(a, pipeline, stream, time + i * 1000);
-        const AppendResult second = SomeBatch(b, usual.pipeline(), other, time + i * 1000);
-        EXPECT_EQ(first.status.code(), second.status.code());
-        EXPECT_EQ(first.accepted, second.accepted);
-      }
-    }
-    EXPECT_EQ(Seen(pipeline), Seen(usual.pipeline()));
+    ExpectTheyGoOnAlike(random, pipeline, usual.pipeline(), time, 5);
   }
 }
 

@@ -67,19 +67,7 @@ void RunCase(std::uint64_t seed, std::size_t kinds_used) {
   LoggedPipeline again(disk);
   ASSERT_EQ(Seen(again.pipeline()), before);
   EXPECT_LE(again.replayed_batches(), 40u) << "the snapshot has the others";
-  for (const StreamHandle& stream : pipeline.streams().All()) {
-    const StreamHandle other = again.pipeline().streams().Find(stream->name()).value();
-    for (int i = 0; i < 20; ++i) {
-      const std::uint64_t both = random();
-      Random a(both);
-      Random b(both);
-      const AppendResult first = SomeBatch(a, pipeline, stream, time + i * 1000);
-      const AppendResult second = SomeBatch(b, again.pipeline(), other, time + i * 1000);
-      EXPECT_EQ(first.status.code(), second.status.code());
-      EXPECT_EQ(first.accepted, second.accepted);
-    }
-  }
-  EXPECT_EQ(Seen(pipeline), Seen(again.pipeline()));
+  ExpectTheyGoOnAlike(random, pipeline, again.pipeline(), time, 20);
 }
 
 TEST(Snapshots, WithTheLogBehindThemGiveTheSameBytes) {

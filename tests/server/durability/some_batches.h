@@ -148,6 +148,25 @@ inline std::string Seen(Pipeline& pipeline) {
   return seen;
 }
 
+/// Each stream of the first takes `batches` more, and so does the same one of the second: both
+/// answer the same, and are the same then.
+inline void ExpectTheyGoOnAlike(Random& random, Pipeline& first, Pipeline& second,
+                                RecordedTime time, int batches) {
+  for (const StreamHandle& stream : first.streams().All()) {
+    const StreamHandle other = second.streams().Find(stream->name()).value();
+    for (int i = 0; i < batches; ++i) {
+      const std::uint64_t both = random();
+      Random a(both);
+      Random b(both);
+      const AppendResult of_first = SomeBatch(a, first, stream, time + i * 1000);
+      const AppendResult of_second = SomeBatch(b, second, other, time + i * 1000);
+      EXPECT_EQ(of_first.status.code(), of_second.status.code());
+      EXPECT_EQ(of_first.accepted, of_second.accepted);
+    }
+  }
+  EXPECT_EQ(Seen(first), Seen(second));
+}
+
 }  // namespace tidemark::server
 
 #endif  // TIDEMARK_TESTS_SERVER_DURABILITY_SOME_BATCHES_H_

@@ -28,6 +28,7 @@
 #include "gpu/sort/gl_sorters.h"
 #include "gpu/sort/routed_sorter.h"
 #include "server/query/query_engine.h"
+#include "tests/server/query/sorters_to_watch.h"
 #include "tests/support/pipeline_fixture.h"
 
 namespace tidemark::server {
@@ -39,137 +40,6 @@ constexpr CapacityLimits kWindows = {.min = 256, .max = 2048};
 constexpr std::size_t kItemBytesMax = 4096;
 
 QueryEngine::Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
-
-// A pipeline owns its sorter; this one lends it a sorter that several pipelines use, and counts the
-// windows that came by.
-class Lent final : public sort::WindowSorter {
- public:
-  struct Seen {
-    std::atomic<int> windows{0};
-    std::atomic<int> short_windows{0};  // of a length that is no capacity: closed early
-    std::atomic<int> reduced{0};        // that came back so
-    std::atomic<int> kept_whole{0};     // sorted whole though less was needed
-  };
-  Lent(sort::WindowSorter& sorter, Seen& seen) : sorter_(sorter), seen_(seen) {}
-  std::string_view name() const override { return sorter_.name(); }
-  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
-    return SortAll(channels);
-  }
-  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
-    return SortAll(channels);
-  }
-  std::string_view Sort(sort::Channels<Key128> channels) override { return SortAll(channels); }
-  bool SortsTogether(std::size_t width_index,
-                     const std::array<std::size_t, sort::kChannels>& lengths) const override {
-    return sorter_.SortsTogether(width_index, lengths);
-  }
-  std::string_view SortReduced(sort::Channels<std::uint32_t> channels,
-                               std::span<const sort::WindowNeeds> needs,
-                               std::span<sort::ReducedWindow<std::uint32_t>> reduced) override {
-    return Reduce(channels, needs, reduced);
-  }
-  std::string_view SortReduced(sort::Channels<std::uint64_t> channels,
-                               std::span<const sort::WindowNeeds> needs,
-                               std::span<sort::ReducedWindow<std::uint64_t>> reduced) override {
-    return Reduce(channels, needs, reduced);
-  }
-  bool Reduces(std::size_t width_index,
-               const std::array<std::size_t, sort::kChannels>& lengths) const override {
-    return sorter_.Reduces(width_index, lengths);
-  }
-
- private:
-  template <class Key>
-  std::string_view Reduce(sort::Channels<Key> channels, std::span<const sort::WindowNeeds> needs,
-                          std::span<sort::ReducedWindow<Key>> reduced) {
-    const std::string_view by = sorter_.SortReduced(channels, needs, reduced);
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      ++seen_.windows;
-      (reduced[c].whole ? seen_.kept_whole : seen_.reduced) += needs[c].whole() ? 0 : 1;
-    }
-    return by;
-  }
-  template <class Key>
-  std::string_view SortAll(sort::Channels<Key> channels) {
-    for (const auto& channel : channels) {
-      ++seen_.windows;
-      seen_.short_windows += std::has_single_bit(channel.size()) ? 0 : 1;
-    }
-    return sorter_.Sort(channels);
-  }
-  sort::WindowSorter& sorter_;
-  Seen& seen_;
-};
-
-class StdSorter final : public sort::WindowSorter {
- public:
-  std::string_view name() const override { return "std-sort"; }
-  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
-    return SortAll(channels);
-  }
-  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
-    return SortAll(channels);
-  }
-  std::string_view Sort(sort::Channels<Key128> channels) override { return SortAll(channels); }
-
- private:
-  template <class Key>
-  std::string_view SortAll(sort::Channels<Key> channels) {
-    for (const auto& channel : channels) std::sort(channel.begin(), channel.end());
-    return name();
-  }
-};
-
-// Reduces on the CPU, now and then gives back a whole window all the same, and now and then fails
-// before it did anything. Keys of reduced windows are lost: nobody may look at them.
-class StdReducer final : public sort::WindowSorter {
- public:
-  std::string_view name() const override { return "std-reduce"; }
-  std::string_view Sort(sort::Channels<std::uint32_t> channels) override {
-    return plain_.Sort(channels);
-  }
-  std::string_view Sort(sort::Channels<std::uint64_t> channels) override {
-    return plain_.Sort(channels);
-  }
-  std::string_view Sort(sort::Channels<Key128> channels) override { return plain_.Sort(channels); }
-  bool SortsTogether(std::size_t /*width_index*/,
-                     const std::array<std::size_t, sort::kChannels>& /*lengths*/) const override {
-    return true;
-  }
-  std::string_view SortReduced(sort::Channels<std::uint32_t> channels,
-                               std::span<const sort::WindowNeeds> needs,
-                               std::span<sort::ReducedWindow<std::uint32_t>> reduced) override {
-    return Reduce(channels, needs, reduced);
-  }
-  std::string_view SortReduced(sort::Channels<std::uint64_t> channels,
-                               std::span<const sort::WindowNeeds> needs,
-                               std::span<sort::ReducedWindow<std::uint64_t>> reduced) override {
-    return Reduce(channels, needs, reduced);
-  }
-  bool Reduces(std::size_t width_index,
-               const std::array<std::size_t, sort::kChannels>& /*lengths*/) const override {
-    return width_index < 2;
-  }
-
- private:
-  template <class Key>
-  std::string_view Reduce(sort::Channels<Key> channels, std::span<const sort::WindowNeeds> needs,
-                          std::span<sort::ReducedWindow<Key>> reduced) {
-    const int request = requests_++;
-    if (request % 9 == 3) throw sort::SorterRefusal("std-reduce: refused");
-    if (request % 9 == 6) throw sort::SorterError("std-reduce: failed");
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      std::sort(channels[c].begin(), channels[c].end());
-      const bool whole = (static_cast<std::size_t>(request) + c) % 5 == 0;
-      reduced[c] = sort::ReduceSorted<Key>(channels[c], whole ? sort::WindowNeeds() : needs[c]);
-      if (!reduced[c].whole) std::fill(channels[c].begin(), channels[c].end(), Key{0});
-    }
-    return name();
-  }
-
-  StdSorter plain_;
-  std::atomic<int> requests_{0};
-};
 
 // One batch: packed values, or text.
 struct Batch {
@@ -520,24 +390,26 @@ class DeterminismGl : public Determinism {
 
 TEST_P(DeterminismGl, GlBitonic) { ExpectSameBytes(*gl_.sorter, "gl-bitonic"); }
 
-TEST_P(DeterminismGl, GlCompute) {
-  if (!compute_.sorter) {
+class DeterminismGlCompute : public DeterminismGl {
+ protected:
+  void SetUp() override {
+    DeterminismGl::SetUp();
+    if (IsSkipped() || compute_.sorter) return;
     // An old OpenGL is no fault of ours; whatever else keeps it from running is one.
     ASSERT_NE(compute_.report.error.find("compute shaders need 4.3"), std::string::npos)
         << compute_.report.error;
     GTEST_SKIP() << compute_.report.error;
   }
-  ExpectSameBytes(*compute_.sorter, "gl-compute");
-}
+};
 
-TEST_P(DeterminismGl, GlComputeReduced) {
-  if (!compute_.sorter) GTEST_SKIP() << compute_.report.error;
+TEST_P(DeterminismGlCompute, GlCompute) { ExpectSameBytes(*compute_.sorter, "gl-compute"); }
+
+TEST_P(DeterminismGlCompute, GlComputeReduced) {
   ExpectSameBytesReduced(input_, *compute_.sorter, "gl-compute");
 }
 
 // As the daemon has it: gl-compute behind the sorter that sends what it refuses to the CPU.
-TEST_P(DeterminismGl, GlComputeReducedBehindARoute) {
-  if (!compute_.sorter) GTEST_SKIP() << compute_.report.error;
+TEST_P(DeterminismGlCompute, GlComputeReducedBehindARoute) {
   Lent::Seen on_cpu;
   Lent::Seen on_gl;
   sort::RouteTable table;
@@ -570,6 +442,7 @@ TEST_P(DeterminismGl, AutoWithBothInUse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, DeterminismGl, kGlTypes, TypeName);
+INSTANTIATE_TEST_SUITE_P(Types, DeterminismGlCompute, kGlTypes, TypeName);
 
 // As the daemon makes it, the measurement at start included, which on a software rasteriser takes
 // most of the time: once, for one type of each key width.

@@ -36,9 +36,9 @@ class BatchReaderAccessTest : public testing::Test {
   static constexpr absl::StatusCode kDenied = absl::StatusCode::kPermissionDenied;
   TestPipeline behind_;
   Guard guard_{behind_.metrics, [] { return std::int64_t{0}; }};
-  BatchReader reader_{behind_.pipeline, behind_.metrics, 1 << 20,
-                      Caller(&guard_, "grpc",
-                             {.token = {}, .certificate_names = {}, .loopback = true})};
+  BatchReader reader_{
+      behind_.pipeline, behind_.metrics, 1 << 20,
+      Caller(&guard_, "grpc", {.token = {}, .certificate_names = {}, .loopback = true})};
 };
 
 TEST_F(BatchReaderAccessTest, ARoleThatIsTakenAwayEndsWithTheNextBatch) {
