@@ -132,7 +132,9 @@ constexpr std::array kSettings = {
             "of one file of the log", kMiB, 4 * kGiB},
     Setting{"store", "max_pending_bytes", "log-pending-bytes",
             TIDEMARK_FIELD(store.max_pending_bytes),
-            "taken in and not yet synced; beyond, batches are refused", kMiB, 64 * kGiB},
+            "taken in and not yet synced; from half of it on sources wait, beyond it batches are "
+            "refused",
+            kMiB, 64 * kGiB},
     Setting{"limits", "max_streams", "max-streams", TIDEMARK_FIELD(limits.max_streams),
             "streams that may exist", 1, 10'000'000},
     Setting{"limits", "max_name_bytes", "max-name-bytes", TIDEMARK_FIELD(limits.max_name_bytes),

@@ -35,6 +35,7 @@ store::LogOptions Telling(store::LogOptions options, auto progress) {
 DurableLog::DurableLog(store::FileSystem& files, store::LogOptions options, store::LogEnd end,
                        std::uint64_t new_log_id, std::uint64_t next_stream_id, Trouble trouble)
     : trouble_(std::move(trouble)),
+      behind_at_(options.pending_bytes_max / 2),
       durable_(end.durable.sequence),
       next_stream_id_(next_stream_id),
       thread_(files,
@@ -116,10 +117,35 @@ void DurableLog::Progress(std::uint64_t durable, const absl::Status& status) {
       told.push_back(std::move(at->second));
     }
   }
+  takes_ = status.ok();
   if (changed && trouble_) trouble_(status);
   for (const IngestSink::Durable& done : told) done(durable, status);
+  CallPaused();
 }
 
-absl::Status DurableLog::Stop() { return thread_.Stop(); }
+void DurableLog::WhenCaughtUp(std::function<void()> resume) {
+  {
+    const std::lock_guard lock(mutex_);
+    paused_.push_back(std::move(resume));
+  }
+  CallPaused();  // the last sync may have been before
+}
+
+void DurableLog::CallPaused() {
+  if (takes_ && thread_.log().pending_bytes() > behind_at_ / 4 * 3) return;
+  std::vector<std::function<void()>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    ready.swap(paused_);
+  }
+  for (const auto& resume : ready) resume();
+}
+
+absl::Status DurableLog::Stop() {
+  absl::Status status = thread_.Stop();
+  takes_ = false;
+  CallPaused();
+  return status;
+}
 
 }  // namespace tidemark::server

@@ -3,11 +3,14 @@
 #ifndef TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_
 #define TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/store/file_system.h"
@@ -44,6 +47,13 @@ class DurableLog final : public StreamLog {
   /// A snapshot holds what the records up to this one did.
   void ReleaseThrough(std::uint64_t sequence) { thread_.log().ReleaseThrough(sequence); }
   bool failing() const override { return !thread_.log().Stats().status.ok(); }
+  /// With half of pending_bytes_max: the other half is for the batches of sources that read on
+  /// before they ask.
+  bool behind() const override {
+    return thread_.log().pending_bytes() >= behind_at_ && takes_.load(std::memory_order_relaxed);
+  }
+  /// Caught up: three quarters of that are left.
+  void WhenCaughtUp(std::function<void()> resume) override;
   std::uint64_t last_sequence() const override { return thread_.log().Stats().last_sequence; }
   void WhenDurable(std::uint64_t sequence, IngestSink::Durable done) override;
 
@@ -55,11 +65,15 @@ class DurableLog final : public StreamLog {
  private:
   absl::StatusOr<std::uint64_t> Append(const store::LogEntry& entry);
   void Progress(std::uint64_t durable, const absl::Status& status);
+  void CallPaused();
 
   const Trouble trouble_;
+  const std::size_t behind_at_;     // bytes
+  std::atomic<bool> takes_ = true;  // neither fails nor has ended
   std::mutex mutex_;
   // Guarded by mutex_.
   std::multimap<std::uint64_t, IngestSink::Durable> waiting_;  // by the sequence waited for
+  std::vector<std::function<void()>> paused_;                  // WhenCaughtUp
   std::uint64_t durable_;
   absl::Status status_;
   std::uint64_t next_stream_id_;

@@ -136,6 +136,15 @@ SorterInUse Pipeline::sorter_in_use() const {
           "gl_failed"};
 }
 
+void Pipeline::WhenReady(std::function<void()> resume) {
+  if (!LogBehind()) {
+    gate_.WhenReady(std::move(resume));
+    return;
+  }
+  context_.log->WhenCaughtUp(
+      [this, resume = std::move(resume)]() mutable { gate_.WhenReady(std::move(resume)); });
+}
+
 void Pipeline::WhenDurable(std::uint64_t sequence, Durable done) {
   if (context_.log == nullptr) {
     done(sequence, absl::OkStatus());
@@ -188,7 +197,7 @@ void Pipeline::UpdateGauges() {
 
 void Pipeline::Trim() {
   // Then senders are told to wait, and silence says nothing.
-  const bool held_up = gate_.saturated() || (context_.log != nullptr && context_.log->failing());
+  const bool held_up = saturated() || (context_.log != nullptr && context_.log->failing());
   for (const StreamHandle& stream : registry_.All()) {
     stream->TrimStorage();
     if (held_up) stream->RestartIdle();

@@ -81,8 +81,9 @@ class Pipeline final : public IngestSink {
                                  std::span<const std::byte> payloads,
                                  const BatchStamp& stamp) override;
   std::uint64_t deletions() const override { return registry_.deletions(); }
-  bool saturated() const override { return gate_.saturated(); }
-  void WhenReady(std::function<void()> resume) override { gate_.WhenReady(std::move(resume)); }
+  /// By windows that are not summarized, or by batches that are not in the log.
+  bool saturated() const override { return gate_.saturated() || LogBehind(); }
+  void WhenReady(std::function<void()> resume) override;
 
   void WhenDurable(std::uint64_t sequence, Durable done) override;
 
@@ -117,6 +118,7 @@ class Pipeline final : public IngestSink {
 
  private:
   AppendResult Dispatch(AppendResult result, std::vector<Window> full);
+  bool LogBehind() const { return context_.log != nullptr && context_.log->behind(); }
   void TellSorter();
   void TellRoutes();
 

@@ -28,6 +28,7 @@
 #ifndef TIDEMARK_SERVER_STORE_LOG_WRITER_H_
 #define TIDEMARK_SERVER_STORE_LOG_WRITER_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -109,6 +110,8 @@ class LogWriter {
   void ReleaseThrough(std::uint64_t sequence);
 
   LogStats Stats() const;
+  /// As in Stats, at the cost of a load.
+  std::size_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 
  private:
   // Records one after the other, as they will be in the file.
@@ -142,7 +145,7 @@ class LogWriter {
   // Guarded by mutex_. Chunks in front of the last are never changed.
   std::deque<Chunk> chunks_;
   bool last_chunk_open_ = false;  // may take more records
-  std::size_t pending_bytes_ = 0;
+  std::atomic<std::size_t> pending_bytes_ = 0;  // read without it
   std::size_t unwritten_bytes_ = 0;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t durable_sequence_ = 0;

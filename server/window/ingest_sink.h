@@ -180,9 +180,9 @@ class IngestSink {
                                          std::span<const std::byte> payloads,
                                          const BatchStamp& stamp) = 0;
 
-  /// The stages behind are full: stop reading until WhenReady calls back.
   /// Streams deleted so far: who keeps handles lets go of them when it changes.
   virtual std::uint64_t deletions() const { return 0; }
+  /// The stages behind, or the log, are full: stop reading until WhenReady calls back.
   virtual bool saturated() const = 0;
   /// Calls `resume` once, from a thread of the pipeline or at once from this one, when there is
   /// room again, or when the pipeline shuts down. `resume` must be cheap: post to your own

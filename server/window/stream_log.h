@@ -57,6 +57,12 @@ class StreamLog {
 
   /// Whether it refuses everything for now.
   virtual bool failing() const { return false; }
+  /// Whether it has so much to write that sources should wait. Not while it fails: then they are
+  /// told so.
+  virtual bool behind() const { return false; }
+  /// Calls `resume` once, when it has caught up, fails, or ends; from the log's thread or at once
+  /// from this one.
+  virtual void WhenCaughtUp(std::function<void()> resume) { resume(); }
   /// Of the last record.
   virtual std::uint64_t last_sequence() const = 0;
   /// See IngestSink::WhenDurable.

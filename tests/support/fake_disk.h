@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -42,6 +43,12 @@ class FakeDisk final : public store::FileSystem {
   void FailAll(int error) {
     const std::lock_guard lock(mutex_);
     fail_all_ = error;
+  }
+  /// While true, a sync of a file takes as long.
+  void HoldSyncs(bool held) {
+    const std::lock_guard lock(mutex_);
+    syncs_held_ = held;
+    syncs_go_on_.notify_all();
   }
   /// Bytes that all files together may have.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
@@ -215,7 +222,8 @@ class FakeDisk final : public store::FileSystem {
       return error == 0 ? absl::OkStatus() : store::FileError("write", path_, error);
     }
     absl::Status Sync() override {
-      const std::lock_guard lock(disk_.mutex_);
+      std::unique_lock lock(disk_.mutex_);
+      disk_.syncs_go_on_.wait(lock, [&] { return !disk_.syncs_held_; });
       if (const int error = disk_.Begin(DiskOp::kSync)) {
         for (Change& change : file_->changes) change.syncable = false;
         return store::FileError("fdatasync", path_, error);
@@ -298,6 +306,8 @@ class FakeDisk final : public store::FileSystem {
   DiskOp fail_op_ = DiskOp::kWrite;
   std::uint64_t fail_at_ = 0;
   int fail_error_ = EIO;
+  bool syncs_held_ = false;
+  std::condition_variable syncs_go_on_;
   int fail_all_ = 0;
   std::uint64_t capacity_ = UINT64_MAX;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <string>
 #include <vector>
@@ -83,6 +84,47 @@ TEST(DurableLog, RefusesWhileTheDiskFailsAndRecovers) {
   EXPECT_TRUE(absl::IsUnavailable(append().status));  // closed
   TestPipeline again;
   EXPECT_EQ(ReplayLog(disk, kLogFolder, again.pipeline).value().values, 30u);
+}
+
+// Sources are slowed, and nothing is refused, as long as they ask.
+TEST(DurableLog, SourcesWaitForASlowDisk) {
+  testing::FakeDisk disk;
+  LoggedPipeline live(disk);
+  const std::vector<double> values(1000, 1.5);
+  const auto append = [&] { return live.held().Append<double>("a", ValueType::kFloat64, values); };
+  const auto fill = [&] {
+    std::uint64_t last = 0;
+    while (!live.log().behind()) {
+      const AppendResult result = append();
+      EXPECT_TRUE(result.status.ok()) << result.status;
+      last = result.log_sequence;
+    }
+    EXPECT_TRUE(live.pipeline().saturated());
+    return last;
+  };
+  for (int round = 0; round < 3; ++round) {
+    disk.HoldSyncs(true);
+    const std::uint64_t last = fill();
+    EXPECT_TRUE(append().status.ok()) << "one more of each source fits";
+    std::promise<void> ready;
+    live.pipeline().WhenReady([&] { ready.set_value(); });
+    std::future<void> resumed = ready.get_future();
+    EXPECT_EQ(resumed.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+    disk.HoldSyncs(false);
+    resumed.wait();
+    EXPECT_TRUE(Wait(live.pipeline(), last).second.ok());
+  }
+  // A disk that fails holds nobody up: they are to be told.
+  disk.HoldSyncs(true);
+  fill();
+  std::promise<void> ready;
+  live.pipeline().WhenReady([&] { ready.set_value(); });
+  disk.FailAll(ENOSPC);
+  disk.HoldSyncs(false);
+  ready.get_future().wait();
+  EXPECT_TRUE(absl::IsUnavailable(append().status));
+  EXPECT_FALSE(live.log().behind());
+  disk.Heal();
 }
 
 TEST(DurableLog, AnImportIsRefused) {
