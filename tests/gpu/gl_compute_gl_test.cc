@@ -31,6 +31,7 @@ using testing::ExpectSortsLikeStdSort;
 using testing::Ladder;
 using testing::MakeKeys;
 using testing::SmallBlocks;
+using testing::SmallBlocksWithoutBufferStorage;
 using testing::Software;
 
 using GlComputeTest = testing::GlComputeSorters;
@@ -274,8 +275,7 @@ void ExpectFailsAt(GlComputeOptions options, const std::string& step,
 
 TEST_F(GlComputeTest, KeepsTheKeysWhenAGlCallFails) {
   const auto raise_gl_error = [] { glBindTexture(GL_ARRAY_BUFFER, 0); };
-  for (const GlComputeOptions& options :
-       {SmallBlocks(), testing::SmallBlocksWithoutBufferStorage()}) {
+  for (const GlComputeOptions& options : {SmallBlocks(), SmallBlocksWithoutBufferStorage()}) {
     ExpectFailsAt(options, "upload", raise_gl_error,
                   "uploading windows to the GPU failed: GL_INVALID_ENUM");
     ExpectFailsAt(options, "sort", raise_gl_error,
@@ -302,8 +302,7 @@ TEST_F(GlComputeTest, KeepsTheKeysWhenTheGpuReturnsSomethingElse) {
     glCopyBufferSubData(GL_COPY_READ_BUFFER, GL_SHADER_STORAGE_BUFFER, 0, 0, sizeof(largest_first));
     glDeleteBuffers(1, &elsewhere);
   };
-  for (const GlComputeOptions& options :
-       {SmallBlocks(), testing::SmallBlocksWithoutBufferStorage()}) {
+  for (const GlComputeOptions& options : {SmallBlocks(), SmallBlocksWithoutBufferStorage()}) {
     ExpectFailsAt(options, "read back", clear, "checking the sorted windows");
     ExpectFailsAt(options, "read back", swap_order, "checking the sorted windows");
   }

@@ -22,6 +22,7 @@ namespace {
 using testing::Distributions;
 using testing::MakeKeys;
 using testing::SmallBlocks;
+using testing::SmallBlocksWithoutBufferStorage;
 using testing::Software;
 
 using GlComputeReducedTest = testing::GlComputeSorters;
