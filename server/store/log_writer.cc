@@ -51,7 +51,7 @@ absl::StatusOr<std::uint64_t> LogWriter::Append(const LogEntry& entry, Done done
     if (closed_) return absl::FailedPreconditionError("the log is closed");
     if (!failed_.ok()) return failed_;
     if (pending_bytes_ > 0 && pending_bytes_ + size > options_.pending_bytes_max) {
-      return absl::UnavailableError(absl::StrCat("the log is ", pending_bytes_,
+      return absl::UnavailableError(absl::StrCat("the log is ", pending_bytes_.load(),
                                                  " bytes behind, as much as it may; try again"));
     }
     sequence = ++last_sequence_;
