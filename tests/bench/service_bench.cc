@@ -1,7 +1,8 @@
 // The service from outside: a tidemarkd process on this machine, senders and askers in this one.
 //
 //   service_bench                       every section; about six minutes
-//   service_bench throughput latency    these only (throughput, udp, latency, memory)
+//   service_bench throughput latency    these only (throughput, udp, latency, memory,
+//                                       durability)
 //   service_bench --smoke               every section for a moment: does it run, is nothing lost
 //   service_bench --json FILE           raw rounds too
 //   service_bench --flag=--sort-workers=1    for the daemon; may be given again
@@ -31,10 +32,9 @@ struct Named {
   double seconds;
 };
 constexpr Named kSections[] = {
-    {"throughput", tidemark::bench::Throughput, 1.0},
-    {"udp", tidemark::bench::StatsdUdp, 3.0},
-    {"latency", tidemark::bench::Latency, 4.0},
-    {"memory", tidemark::bench::Memory, 0},
+    {"throughput", tidemark::bench::Throughput, 1.0}, {"udp", tidemark::bench::StatsdUdp, 3.0},
+    {"latency", tidemark::bench::Latency, 4.0},       {"memory", tidemark::bench::Memory, 0},
+    {"durability", tidemark::bench::Durability, 2.0},
 };
 
 }  // namespace
@@ -47,8 +47,12 @@ int main(int argc, char** argv) {
   std::vector<std::string> chosen;
   std::string json;
   double seconds = 0;
-  app.add_option("section", chosen, "throughput, udp, latency, memory; all if none is given")
-      ->check(CLI::IsMember({"throughput", "udp", "latency", "memory"}));
+  app.add_option("section", chosen,
+                 "throughput, udp, latency, memory, durability; all if none is given")
+      ->check(CLI::IsMember({"throughput", "udp", "latency", "memory", "durability"}));
+  app.add_option("--folder", options.folder,
+                 "of durability: on the disk that is asked about (default: the temporary folder)")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--tidemarkd", options.tidemarkd, "the program to measure")
       ->check(CLI::ExistingFile);
   app.add_option("--flag", options.daemon_flags, "a flag for it")->expected(1)->take_all();

@@ -19,6 +19,7 @@ struct Options {
   double seconds = 1.0;  ///< of one measurement
   bool smoke = false;    ///< small amounts: does it run, is nothing lost
   std::string only;      ///< of throughput: only figures whose name holds this text
+  std::string folder;    ///< of durability: where data folders are made
 
   std::chrono::duration<double> duration() const { return std::chrono::duration<double>(seconds); }
   bool Wants(std::string_view figure) const { return figure.find(only) != figure.npos; }
@@ -33,6 +34,9 @@ Section StatsdUdp(const Options& options);
 Section Latency(const Options& options);
 /// What one stream holds as it grows, and what ten thousand quiet ones add.
 Section Memory(const Options& options);
+/// What it costs that values outlive the process: framed TCP and queries with each mode of
+/// store.durability, beside raw writing to the same disk.
+Section Durability(const Options& options);
 
 // Shared by the sections.
 

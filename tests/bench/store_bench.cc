@@ -9,9 +9,6 @@
 // that the ratio is of one moment; absolute rates differ from machine to machine, and from minute
 // to minute. Rates are of values' bytes, from the first Append until all are synced. Prints
 // Markdown: least / median / greatest of the rounds. Exit status 1: a record was not read back.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +23,7 @@
 #include "server/store/log_thread.h"
 #include "server/store/snapshot_file.h"
 #include "tests/bench/measuring.h"
+#include "tests/bench/raw_writing.h"
 #include "tests/support/temporary_folder.h"
 
 #ifdef TIDEMARK_BENCH_SQLITE
@@ -48,25 +46,6 @@ double Seconds(Clock::time_point since) {
 
 void Require(const absl::Status& status) {
   if (!status.ok()) Fail(status.ToString());
-}
-
-// MB/s of writing past the page cache; 0 where the file system does not offer it.
-double RawRate(const std::string& below, std::uint64_t bytes) {
-  constexpr std::size_t kBlock = std::size_t{1} << 20;
-  const test::TemporaryFolder folder(below);
-  const int fd = open((folder.path() + "/raw").c_str(), O_WRONLY | O_CREAT | O_DIRECT, 0600);
-  if (fd < 0) return 0;
-  const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(4096, kBlock),
-                                                          &std::free);
-  std::memset(block.get(), 0x5a, kBlock);
-  const auto start = Clock::now();
-  for (std::uint64_t done = 0; done < bytes; done += kBlock) {
-    if (write(fd, block.get(), kBlock) != static_cast<ssize_t>(kBlock)) Fail("a raw write failed");
-  }
-  fdatasync(fd);
-  const double seconds = Seconds(start);
-  close(fd);
-  return static_cast<double>(bytes) / seconds * 1e-6;
 }
 
 struct LogRates {
@@ -197,7 +176,7 @@ void PrintLog(const std::string& below, int rounds, std::uint64_t scale) {
   std::vector<double> raw_rates;
   for (int round = 0; round < rounds; ++round) {
     for (LogCase& each : cases) {
-      const double raw = RawRate(below, scale);
+      const double raw = 1e-6 * bench::RawWritingRate(below, scale);
       raw_rates.push_back(raw);
       const LogRates log = LogRate(below, each.bytes, each.record_bytes, each.sync_interval);
       each.rates.push_back(log.write);
