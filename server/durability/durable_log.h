@@ -3,9 +3,11 @@
 #ifndef TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_
 #define TIDEMARK_SERVER_DURABILITY_DURABLE_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string_view>
 
@@ -18,9 +20,16 @@
 
 namespace tidemark::server {
 
+/// An image is cut into records of so many bytes, or of a segment if that is less: a reader holds a
+/// segment in memory.
+inline constexpr std::size_t kStatePartBytes = std::size_t{1} << 20;
+/// Of an image: twice what an export may have (256 MiB).
+inline constexpr std::size_t kStateBytesMax = std::size_t{512} << 20;
+
 /// Thread: any; Stop and the destructor one, when no stream takes anything in any more. Lifetime:
 /// files outlives it.
-/// Costs: a batch is copied once and summed once, under its stream's lock.
+/// Costs: a batch is copied once and summed once, under its stream's lock. An image is copied once
+/// and summed once without a lock, but for its last kStatePartBytes.
 class DurableLog final : public StreamLog {
  public:
   /// Told when the log begins to refuse, and with OK when it takes records again; by the log's
@@ -32,8 +41,11 @@ class DurableLog final : public StreamLog {
              std::uint64_t new_log_id, std::uint64_t next_stream_id, Trouble trouble);
   ~DurableLog() override;
 
-  absl::StatusOr<std::uint64_t> Created(std::string_view name,
-                                        const StreamSettings& settings) override;
+  absl::StatusOr<LoggedStream> Created(std::string_view name,
+                                       const StreamSettings& settings) override;
+  absl::StatusOr<std::unique_ptr<PreparedState>> Prepare(std::string_view image) override;
+  absl::StatusOr<LoggedStream> CreatedFrom(std::string_view name, const StreamSettings& settings,
+                                           std::unique_ptr<PreparedState> state) override;
   absl::Status Deleted(std::uint64_t stream_id) override;
   absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) override;
   /// The next stream's id.
@@ -54,9 +66,11 @@ class DurableLog final : public StreamLog {
 
  private:
   absl::StatusOr<std::uint64_t> Append(const store::LogEntry& entry);
+  std::uint64_t NextStreamId();
   void Progress(std::uint64_t durable, const absl::Status& status);
 
   const Trouble trouble_;
+  const std::size_t part_bytes_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::multimap<std::uint64_t, IngestSink::Durable> waiting_;  // by the sequence waited for

@@ -85,17 +85,5 @@ TEST(DurableLog, RefusesWhileTheDiskFailsAndRecovers) {
   EXPECT_EQ(ReplayLog(disk, kLogFolder, again.pipeline).value().values, 30u);
 }
 
-TEST(DurableLog, AnImportIsRefused) {
-  testing::FakeDisk disk;
-  LoggedPipeline live(disk);
-  EXPECT_TRUE(absl::IsUnimplemented(
-      live.pipeline()
-          .streams()
-          .Restore("a",
-                   KeyedState<std::uint64_t>{
-                       {}, StreamSummaries<std::uint64_t>(StreamSettings().summaries()), {}})
-          .status()));
-}
-
 }  // namespace
 }  // namespace tidemark::server
