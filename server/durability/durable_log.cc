@@ -1,10 +1,12 @@
 #include "server/durability/durable_log.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/durability/definition.h"
+#include "server/window/concat.h"
 
 namespace tidemark::server {
 namespace {
@@ -25,6 +27,20 @@ std::uint8_t ValueBytes(const LoggedBatch& batch) {
   return 0;
 }
 
+// What the log answered, as streams are told.
+absl::StatusOr<std::uint64_t> Taken(absl::StatusOr<std::uint64_t> sequence) {
+  if (absl::IsFailedPrecondition(sequence.status())) {
+    return absl::UnavailableError("the log is closed: the daemon is shutting down");
+  }
+  return sequence;
+}
+
+struct StateRecords final : PreparedState {
+  std::uint64_t bytes = 0;  // of the whole image
+  std::vector<store::UnnumberedRecord> parts;
+  std::string last;  // what is left behind them, for the record that has the stream's id
+};
+
 store::LogOptions Telling(store::LogOptions options, auto progress) {
   options.progress = std::move(progress);
   return options;
@@ -36,6 +52,7 @@ DurableLog::DurableLog(store::FileSystem& files, store::LogOptions options, stor
                        std::uint64_t new_log_id, std::uint64_t next_stream_id, Trouble trouble)
     : trouble_(std::move(trouble)),
       behind_at_(options.pending_bytes_max / 2),
+      part_bytes_(std::clamp<std::size_t>(options.segment_bytes_max, 1, kStatePartBytes)),
       durable_(end.durable.sequence),
       next_stream_id_(next_stream_id),
       thread_(files,
@@ -48,25 +65,55 @@ DurableLog::DurableLog(store::FileSystem& files, store::LogOptions options, stor
 DurableLog::~DurableLog() { Stop().IgnoreError(); }
 
 absl::StatusOr<std::uint64_t> DurableLog::Append(const store::LogEntry& entry) {
-  absl::StatusOr<std::uint64_t> sequence = thread_.log().Append(entry, {});
-  if (absl::IsFailedPrecondition(sequence.status())) {
-    return absl::UnavailableError("the log is closed: the daemon is shutting down");
-  }
-  return sequence;
+  return Taken(thread_.log().Append(entry, {}));
 }
 
-absl::StatusOr<std::uint64_t> DurableLog::Created(std::string_view name,
-                                                  const StreamSettings& settings) {
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    id = next_stream_id_++;
-  }
+std::uint64_t DurableLog::NextStreamId() {
+  const std::lock_guard lock(mutex_);
+  return next_stream_id_++;
+}
+
+absl::StatusOr<LoggedStream> DurableLog::Created(std::string_view name,
+                                                 const StreamSettings& settings) {
+  const std::uint64_t id = NextStreamId();
   const std::string definition = EncodeDefinition(name, settings);
-  if (absl::Status status = Append(store::StreamCreated{id, definition}).status(); !status.ok()) {
-    return status;
+  const absl::StatusOr<std::uint64_t> sequence = Append(store::StreamCreated{id, definition});
+  if (!sequence.ok()) return sequence.status();
+  return LoggedStream{id, *sequence};
+}
+
+absl::StatusOr<std::unique_ptr<PreparedState>> DurableLog::Prepare(std::string_view image) {
+  if (image.size() > kStateBytesMax) {
+    return absl::InvalidArgumentError(Concat("a state of ", image.size(),
+                                             " bytes is too large for the log; expected at most ",
+                                             kStateBytesMax));
   }
-  return id;
+  auto state = std::make_unique<StateRecords>();
+  state->bytes = image.size();
+  for (; image.size() > part_bytes_; image.remove_prefix(part_bytes_)) {
+    absl::StatusOr<store::UnnumberedRecord> part =
+        thread_.log().Prepare(store::StatePart{image.substr(0, part_bytes_)});
+    if (!part.ok()) return part.status();
+    state->parts.push_back(*std::move(part));
+  }
+  state->last = image;
+  return state;
+}
+
+absl::StatusOr<LoggedStream> DurableLog::CreatedFrom(std::string_view name,
+                                                     const StreamSettings& settings,
+                                                     std::unique_ptr<PreparedState> state) {
+  auto& records = static_cast<StateRecords&>(*state);
+  const std::uint64_t id = NextStreamId();
+  const std::string definition = EncodeDefinition(name, settings);
+  absl::StatusOr<store::UnnumberedRecord> last =
+      thread_.log().Prepare(store::StreamFromState{id, records.bytes, definition, records.last});
+  if (!last.ok()) return last.status();
+  records.parts.push_back(*std::move(last));
+  const absl::StatusOr<std::uint64_t> sequence =
+      Taken(thread_.log().AppendAll(std::move(records.parts), {}));
+  if (!sequence.ok()) return sequence.status();
+  return LoggedStream{id, *sequence};
 }
 
 absl::Status DurableLog::Deleted(std::uint64_t stream_id) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,16 @@
 
 namespace tidemark::server {
 
+/// An image is cut into records of so many bytes, or of a segment if that is less: a reader holds a
+/// segment in memory.
+inline constexpr std::size_t kStatePartBytes = std::size_t{1} << 20;
+/// Of an image: twice what an export may have (256 MiB).
+inline constexpr std::size_t kStateBytesMax = std::size_t{512} << 20;
+
 /// Thread: any; Stop and the destructor one, when no stream takes anything in any more. Lifetime:
 /// files outlives it.
-/// Costs: a batch is copied once and summed once, under its stream's lock.
+/// Costs: a batch is copied once and summed once, under its stream's lock. An image is copied once
+/// and summed once without a lock, but for its last kStatePartBytes.
 class DurableLog final : public StreamLog {
  public:
   /// Told when the log begins to refuse, and with OK when it takes records again; by the log's
@@ -35,8 +43,11 @@ class DurableLog final : public StreamLog {
              std::uint64_t new_log_id, std::uint64_t next_stream_id, Trouble trouble);
   ~DurableLog() override;
 
-  absl::StatusOr<std::uint64_t> Created(std::string_view name,
-                                        const StreamSettings& settings) override;
+  absl::StatusOr<LoggedStream> Created(std::string_view name,
+                                       const StreamSettings& settings) override;
+  absl::StatusOr<std::unique_ptr<PreparedState>> Prepare(std::string_view image) override;
+  absl::StatusOr<LoggedStream> CreatedFrom(std::string_view name, const StreamSettings& settings,
+                                           std::unique_ptr<PreparedState> state) override;
   absl::Status Deleted(std::uint64_t stream_id) override;
   absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) override;
   /// The next stream's id.
@@ -64,12 +75,14 @@ class DurableLog final : public StreamLog {
 
  private:
   absl::StatusOr<std::uint64_t> Append(const store::LogEntry& entry);
+  std::uint64_t NextStreamId();
   void Progress(std::uint64_t durable, const absl::Status& status);
   void CallPaused();
 
   const Trouble trouble_;
   const std::size_t behind_at_;     // bytes
   std::atomic<bool> takes_ = true;  // neither fails nor has ended
+  const std::size_t part_bytes_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::multimap<std::uint64_t, IngestSink::Durable> waiting_;  // by the sequence waited for

@@ -23,6 +23,11 @@ std::span<const std::byte> AsBytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+struct IdOf {
+  std::uint64_t operator()(const store::StatePart&) const { return 0; }
+  std::uint64_t operator()(const auto& what) const { return what.stream_id; }
+};
+
 class Replay {
  public:
   Replay(Pipeline& pipeline, const LoadedSnapshot& snapshot)
@@ -32,6 +37,12 @@ class Replay {
   }
 
   absl::Status Visit(std::uint64_t sequence, const store::LogEntry& entry) {
+    if (const auto* part = std::get_if<store::StatePart>(&entry)) {
+      Collect(sequence, *part);
+      return absl::OkStatus();
+    }
+    if (sequence != state_goes_on_) state_.clear();
+    state_goes_on_ = 0;
     if (Covered(sequence, entry)) return absl::OkStatus();
     const absl::Status status = std::visit([this](const auto& what) { return Do(what); }, entry);
     if (status.ok()) return status;
@@ -44,21 +55,60 @@ class Replay {
   Replayed& result() { return result_; }
 
  private:
+  // Parts are in a row. A row that a crash cut off was acknowledged to nobody, and another one may
+  // begin right behind it: what a stream begins with is the end of the row.
+  void Collect(std::uint64_t sequence, const store::StatePart& part) {
+    if (sequence != state_goes_on_) state_.clear();
+    state_.append(part.bytes);
+    if (state_.size() > kStateBytesMax) state_.erase(0, state_.size() - kStateBytesMax);
+    state_goes_on_ = sequence + 1;
+  }
+
   // By the snapshot: see snapshots.h.
   bool Covered(std::uint64_t sequence, const store::LogEntry& entry) {
-    const std::uint64_t id = std::visit([](const auto& what) { return what.stream_id; }, entry);
+    const std::uint64_t id = std::visit(IdOf{}, entry);
     const auto held = held_.find(id);
     if (held == held_.end()) return id < snapshot_.next_stream_id;
-    if (!std::holds_alternative<store::StreamCreated>(entry)) return sequence <= held->second;
+    if (!std::holds_alternative<store::StreamCreated>(entry) &&
+        !std::holds_alternative<store::StreamFromState>(entry)) {
+      return sequence <= held->second;
+    }
     result_.next_stream_id = std::max(result_.next_stream_id, id + 1);
     return true;
   }
 
   absl::Status Do(const store::StreamCreated& created) {
-    absl::StatusOr<Definition> definition = DecodeDefinition(created.definition);
+    absl::StatusOr<Definition> definition = NewDefinition(created.stream_id, created.definition);
     if (!definition.ok()) return definition.status();
-    if (created.stream_id < result_.next_stream_id) {
-      return absl::DataLossError(Concat("the stream's id ", created.stream_id,
+    absl::StatusOr<StreamHandle> stream =
+        pipeline_.streams().Create(definition->name, definition->settings);
+    if (stream.ok()) (*stream)->set_log_id(created.stream_id);
+    return Keep(created.stream_id, std::move(stream));
+  }
+
+  absl::Status Do(const store::StreamFromState& made) {
+    absl::StatusOr<Definition> definition = NewDefinition(made.stream_id, made.definition);
+    if (!definition.ok()) return definition.status();
+    state_.append(made.state);
+    if (state_.size() < made.state_bytes) {
+      return absl::DataLossError(Concat("the state of stream \"", Printable(definition->name),
+                                        "\" has ", state_.size(), " bytes; expected ",
+                                        made.state_bytes));
+    }
+    const std::string state = std::exchange(state_, {});
+    return Keep(made.stream_id,
+                pipeline_.streams().RestoreImage(
+                    definition->name, definition->settings, made.stream_id,
+                    std::string_view(state).substr(state.size() - made.state_bytes)));
+  }
+  absl::Status Do(const store::StatePart&) { return absl::OkStatus(); }  // see Collect
+
+  // Of a stream that can be new.
+  absl::StatusOr<Definition> NewDefinition(std::uint64_t id, std::string_view bytes) {
+    absl::StatusOr<Definition> definition = DecodeDefinition(bytes);
+    if (!definition.ok()) return definition.status();
+    if (id < result_.next_stream_id) {
+      return absl::DataLossError(Concat("the stream's id ", id,
                                         " is not above those before; expected at least ",
                                         result_.next_stream_id));
     }
@@ -66,12 +116,13 @@ class Replay {
       return absl::DataLossError(
           Concat("stream \"", Printable(definition->name), "\" is created a second time"));
     }
-    absl::StatusOr<StreamHandle> stream =
-        pipeline_.streams().Create(definition->name, definition->settings);
+    return definition;
+  }
+
+  absl::Status Keep(std::uint64_t id, absl::StatusOr<StreamHandle> stream) {
     if (!stream.ok()) return absl::DataLossError(stream.status().message());
-    (*stream)->set_log_id(created.stream_id);
-    streams_.emplace(created.stream_id, *std::move(stream));
-    result_.next_stream_id = created.stream_id + 1;
+    streams_.emplace(id, *std::move(stream));
+    result_.next_stream_id = id + 1;
     return absl::OkStatus();
   }
 
@@ -150,6 +201,8 @@ class Replay {
   const LoadedSnapshot& snapshot_;
   absl::flat_hash_map<std::uint64_t, std::uint64_t> held_;  // by id: the image's last record
   absl::flat_hash_map<std::uint64_t, StreamHandle> streams_;
+  std::string state_;                // of parts, in a row
+  std::uint64_t state_goes_on_ = 0;  // with this record, or not at all
   Replayed result_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "server/rpc/access_rules.h"
 #include "server/rpc/convert.h"
+#include "server/rpc/durable.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/summary_file.h"
 #include "server/window/concat.h"
@@ -15,12 +16,15 @@
 namespace tidemark::server {
 namespace {
 
-// Makes the new stream and describes it.
+// Makes the new stream, waits until it is durable, and describes it.
 template <class Response>
 absl::Status Create(Pipeline& pipeline, const std::string& name, StreamState state,
-                    grpc::ByteBuffer& response_bytes) {
+                    QueryEngine::Deadline deadline, grpc::ByteBuffer& response_bytes) {
   const absl::StatusOr<StreamHandle> stream = pipeline.streams().Restore(name, std::move(state));
   if (!stream.ok()) return stream.status();
+  absl::Status durable = AwaitDurable(pipeline, (*stream)->last_logged(), deadline,
+                                      Concat("stream \"", Printable(name), "\""));
+  if (!durable.ok()) return durable;
   Response response;
   ToProto(**stream, *response.mutable_stream());
   return SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
@@ -106,7 +110,7 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
             });
         if (!state.ok()) return state.status();
         return Create<v1::ImportStreamResponse>(pipeline_, request->stream(), *std::move(state),
-                                                *response_bytes);
+                                                deadline, *response_bytes);
       });
 }
 
@@ -123,7 +127,7 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
                      [&](int i) { return engine_.State(request->from(i), deadline); });
         if (!state.ok()) return state.status();
         return Create<v1::MergeStreamsResponse>(pipeline_, request->stream(), *std::move(state),
-                                                *response_bytes);
+                                                deadline, *response_bytes);
       });
 }
 

@@ -21,6 +21,7 @@ constexpr std::size_t kRecordChecksumAt = kRecordHeaderBytes - 8;
 constexpr std::size_t kBatchFixedBytes = 48;
 constexpr std::size_t kPayloadBytes = 8;
 constexpr std::size_t kTextLengthBytes = 4;
+constexpr std::size_t kFromStateFixedBytes = 20;
 
 constexpr std::string_view kSegmentPrefix = "log-";
 constexpr std::string_view kSnapshotPrefix = "snapshot-";
@@ -55,6 +56,8 @@ bool KnownKind(std::uint8_t kind) {
     case RecordKind::kStreamDeleted:
     case RecordKind::kBatch:
     case RecordKind::kMark:
+    case RecordKind::kStatePart:
+    case RecordKind::kStreamFromState:
     case RecordKind::kSnapshotBlob:
     case RecordKind::kSnapshotEnd:
       return true;
@@ -143,6 +146,18 @@ std::optional<Batch> ReadBatch(std::string_view body) {
   batch.values = body.substr(payload_bytes);
   if (!Agrees(batch)) return std::nullopt;
   return batch;
+}
+
+std::optional<StreamFromState> ReadStreamFromState(std::string_view body) {
+  if (body.size() < kFromStateFixedBytes) return std::nullopt;
+  StreamFromState made{.stream_id = GetU64(body, 0), .state_bytes = GetU64(body, 8)};
+  const std::uint32_t definition_bytes = GetU32(body, 16);
+  body.remove_prefix(kFromStateFixedBytes);
+  if (definition_bytes > body.size()) return std::nullopt;
+  made.definition = body.substr(0, definition_bytes);
+  made.state = body.substr(definition_bytes);
+  if (made.state.size() > made.state_bytes) return std::nullopt;
+  return made;
 }
 
 }  // namespace
@@ -275,14 +290,12 @@ std::vector<std::string_view> BatchTexts(const Batch& batch) {
 }
 
 RecordKind KindOf(const LogEntry& entry) {
-  switch (entry.index()) {
-    case 0:
-      return RecordKind::kStreamCreated;
-    case 1:
-      return RecordKind::kStreamDeleted;
-    default:
-      return RecordKind::kBatch;
-  }
+  // In the order of the variant.
+  constexpr std::array kKinds = {RecordKind::kStreamCreated, RecordKind::kStreamDeleted,
+                                 RecordKind::kBatch, RecordKind::kStatePart,
+                                 RecordKind::kStreamFromState};
+  static_assert(kKinds.size() == std::variant_size_v<LogEntry>);
+  return kKinds[entry.index()];
 }
 
 absl::StatusOr<UnnumberedRecord> EncodeEntry(const LogEntry& entry, std::uint64_t log_id) {
@@ -294,6 +307,18 @@ absl::StatusOr<UnnumberedRecord> EncodeEntry(const LogEntry& entry, std::uint64_
     rest = created->definition;
   } else if (const auto* deleted = std::get_if<StreamDeleted>(&entry)) {
     PutU64(fixed, deleted->stream_id);
+  } else if (const auto* part = std::get_if<StatePart>(&entry)) {
+    rest = part->bytes;
+  } else if (const auto* made = std::get_if<StreamFromState>(&entry)) {
+    if (made->state.size() > made->state_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("the last ", made->state.size(),
+                                                     " bytes of a state of ", made->state_bytes));
+    }
+    PutU64(fixed, made->stream_id);
+    PutU64(fixed, made->state_bytes);
+    PutU32(fixed, static_cast<std::uint32_t>(made->definition.size()));
+    payloads = made->definition;
+    rest = made->state;
   } else {
     const auto& batch = std::get<Batch>(entry);
     if (!Agrees(batch)) {
@@ -328,6 +353,12 @@ absl::StatusOr<LogEntry> DecodeEntry(RecordKind kind, std::string_view body) {
       break;
     case RecordKind::kBatch:
       if (const std::optional<Batch> batch = ReadBatch(body)) return *batch;
+      break;
+    case RecordKind::kStatePart:
+      if (!body.empty()) return StatePart{body};
+      break;
+    case RecordKind::kStreamFromState:
+      if (const auto made = ReadStreamFromState(body)) return *made;
       break;
     default:
       break;

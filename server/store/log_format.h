@@ -65,7 +65,9 @@ enum class RecordKind : std::uint8_t {
   kStreamCreated = 1,
   kStreamDeleted = 2,
   kBatch = 3,
-  kMark = 4,           ///< says what is durable and nothing else; has its predecessor's sequence
+  kMark = 4,  ///< says what is durable and nothing else; has its predecessor's sequence
+  kStatePart = 5,
+  kStreamFromState = 6,
   kSnapshotBlob = 16,  ///< in snapshot files
   kSnapshotEnd = 17,   ///< in snapshot files
 };
@@ -131,7 +133,19 @@ struct Batch {
   std::string_view payloads;      ///< count * 8 bytes, or none
   std::string_view values;
 };
-using LogEntry = std::variant<StreamCreated, StreamDeleted, Batch>;
+/// A part of the state with which the next stream begins. The record behind it is another one of
+/// the same state, or the stream's; otherwise the state was given up, or cut off.
+struct StatePart {
+  std::string_view bytes;
+};
+/// A stream that was created with a state: as StreamCreated, and what it holds.
+struct StreamFromState {
+  std::uint64_t stream_id = 0;
+  std::uint64_t state_bytes = 0;  ///< with those of the parts in the records right before this one
+  std::string_view definition;
+  std::string_view state;  ///< the last of these bytes; all of them where there are no parts
+};
+using LogEntry = std::variant<StreamCreated, StreamDeleted, Batch, StatePart, StreamFromState>;
 
 /// Adds texts in the form of Batch::values: u32 length and bytes, one after the other.
 void AppendTexts(std::span<const std::string_view> texts, std::string& out);

@@ -43,35 +43,49 @@ LogWriter::~LogWriter() = default;
 absl::StatusOr<std::uint64_t> LogWriter::Append(const LogEntry& entry, Done done) {
   absl::StatusOr<UnnumberedRecord> record = EncodeEntry(entry, log_id_);
   if (!record.ok()) return record.status();
-  const std::size_t size = record->bytes.size();
+  return AppendRecords({&*record, 1}, std::move(done));
+}
+
+absl::StatusOr<std::uint64_t> LogWriter::AppendAll(std::vector<UnnumberedRecord> records,
+                                                   Done done) {
+  return AppendRecords(records, std::move(done));
+}
+
+absl::StatusOr<std::uint64_t> LogWriter::AppendRecords(std::span<UnnumberedRecord> records,
+                                                       Done done) {
   bool wake = false;
   std::uint64_t sequence = 0;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return absl::FailedPreconditionError("the log is closed");
     if (!failed_.ok()) return failed_;
-    if (pending_bytes_ > 0 && pending_bytes_ + size > options_.pending_bytes_max) {
+    // Of several the first alone must fit: or those that are longer than the limit would wait for a
+    // moment at which nothing is pending.
+    if (pending_bytes_ > 0 &&
+        pending_bytes_ + records.front().bytes.size() > options_.pending_bytes_max) {
       return absl::UnavailableError(absl::StrCat("the log is ", pending_bytes_.load(),
                                                  " bytes behind, as much as it may; try again"));
     }
-    sequence = ++last_sequence_;
-    record->header.sequence = sequence;
-    record->header.durable_sequence = durable_sequence_;
-    NumberRecord(*record, log_id_);
-    if (!last_chunk_open_ || chunks_.back().bytes.size() + size > kChunkBytes) {
-      chunks_.push_back({std::move(record->bytes), sequence, sequence, {}});
-      last_chunk_open_ = size < kChunkBytes;
-    } else {
-      chunks_.back().bytes.append(record->bytes);
-      chunks_.back().last = sequence;
+    wake = pending_bytes_ == 0;
+    for (UnnumberedRecord& record : records) {
+      const std::size_t size = record.bytes.size();
+      sequence = ++last_sequence_;
+      record.header.sequence = sequence;
+      record.header.durable_sequence = durable_sequence_;
+      NumberRecord(record, log_id_);
+      if (!last_chunk_open_ || chunks_.back().bytes.size() + size > kChunkBytes) {
+        chunks_.push_back({std::move(record.bytes), sequence, sequence, {}});
+        last_chunk_open_ = size < kChunkBytes;
+      } else {
+        chunks_.back().bytes.append(record.bytes);
+        chunks_.back().last = sequence;
+      }
+      wake = wake || (unwritten_bytes_ < options_.write_bytes &&
+                      unwritten_bytes_ + size >= options_.write_bytes);
+      pending_bytes_ += size;
+      unwritten_bytes_ += size;
     }
     if (done) chunks_.back().done.push_back(std::move(done));
-    const auto crosses = [&](std::size_t threshold) {
-      return unwritten_bytes_ < threshold && unwritten_bytes_ + size >= threshold;
-    };
-    wake = pending_bytes_ == 0 || crosses(options_.write_bytes);
-    pending_bytes_ += size;
-    unwritten_bytes_ += size;
   }
   if (wake && wake_) wake_();
   return sequence;

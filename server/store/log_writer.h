@@ -15,7 +15,8 @@
 //   3. A segment's header, and of a log that is opened again the records that it takes over from
 //      another segment, are synced before it gets its name; the name is synced before it takes
 //      more.
-//   4. Pending bytes stay below pending_bytes_max plus one record.
+//   4. Pending bytes stay below pending_bytes_max plus one record, or plus records that were
+//      appended together.
 //
 // A record whose done() was called with UNAVAILABLE is not lost: it becomes durable when the disk
 // recovers, if the process lives so long. Whoever sent it may not be told that it is, and asks
@@ -35,6 +36,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +99,16 @@ class LogWriter {
   /// entry that contradicts itself or is too large, FAILED_PRECONDITION after Close.
   absl::StatusOr<std::uint64_t> Append(const LogEntry& entry, Done done);
 
+  /// A record for AppendAll, made ready without the log's lock. Errors: INVALID_ARGUMENT, as
+  /// Append's.
+  absl::StatusOr<UnnumberedRecord> Prepare(const LogEntry& entry) const {
+    return EncodeEntry(entry, log_id_);
+  }
+  /// Records one right after the other: no other record, and no last_sequence of Stats, comes
+  /// between. The last one's sequence number. REQUIRES: at least one, all from Prepare. Errors: as
+  /// Append's; it is all of them or none.
+  absl::StatusOr<std::uint64_t> AppendAll(std::vector<UnnumberedRecord> records, Done done);
+
   /// Writes, syncs, tries again, removes segments: whatever is due. Returns when there will be more
   /// to do if nothing is appended before: Time::max() for never.
   Time Step(Time now);
@@ -122,6 +134,8 @@ class LogWriter {
     std::vector<Done> done;
   };
 
+  // What both appends do.
+  absl::StatusOr<std::uint64_t> AppendRecords(std::span<UnnumberedRecord> records, Done done);
   // Of the thread of Step. Not OK: the error; what was synced before it is confirmed.
   absl::Status WritePending(bool sync);
   absl::Status BeginSegment(std::uint64_t first_sequence);

@@ -32,6 +32,14 @@ std::string DescribeEntry(std::uint64_t sequence, const LogEntry& entry) {
   if (const auto* deleted = std::get_if<StreamDeleted>(&entry)) {
     return absl::StrCat(head, "stream ", deleted->stream_id, " deleted");
   }
+  if (const auto* part = std::get_if<StatePart>(&entry)) {
+    return absl::StrCat(head, "part of a state of ", part->bytes.size(), " bytes");
+  }
+  if (const auto* made = std::get_if<StreamFromState>(&entry)) {
+    return absl::StrCat(head, "stream ", made->stream_id, " created with a state of ",
+                        made->state_bytes, " bytes, definition of ", made->definition.size(),
+                        " bytes");
+  }
   const auto& batch = std::get<Batch>(entry);
   std::string line = absl::StrCat(head, "batch of stream ", batch.stream_id, " at ",
                                   batch.recorded_time_us, " us: ", batch.count, " values, ",

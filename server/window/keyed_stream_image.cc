@@ -15,6 +15,12 @@ void Check(bool good, const char* what) {
   if (!good) throw std::invalid_argument(what);
 }
 
+bool Any(const SummaryFrames& frames) {
+  return frames.count > 0 || !frames.quantiles.empty() || !frames.frequencies.empty() ||
+         !frames.weights.empty() || !frames.hierarchy.empty() || !frames.sums.empty() ||
+         !frames.text_levels.empty();
+}
+
 // That the open window can be one.
 template <class Key>
 void CheckOpen(const StreamImage<Key>& image, const StreamSettings& settings) {
@@ -82,7 +88,8 @@ absl::Status KeyedStream<Key>::RestoreImage(std::string_view bytes) {
     CheckOpen(image, settings_);
     const SummaryOptions options = settings_.summaries();
     std::unique_ptr<StreamSummaries<Key>> summaries;
-    if (image.windows > 0) {
+    // Without a window there may be what it was imported with.
+    if (image.windows > 0 || Any(image.summaries)) {
       summaries = std::make_unique<StreamSummaries<Key>>(
           StreamSummaries<Key>::FromFrames(options, image.summaries));
     }
@@ -90,6 +97,7 @@ absl::Status KeyedStream<Key>::RestoreImage(std::string_view bytes) {
     Check(image.weight >= summed, "it weighs less than its summaries");
     if (sliding_) {
       Check(image.capacity == sliding_->block_size(), "its open window is no block");
+      Check(image.windows > 0 || !summaries, "it was imported, and has sliding windows");
       if (summaries) sliding_->Restore(image.sliding, summaries->count());
     }
     RestoreItems(image, summaries.get());

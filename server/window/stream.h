@@ -212,8 +212,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   /// Under what id the log knows it; 0: there is none. REQUIRES: no other thread knows the stream.
   void set_log_id(std::uint64_t id) { log_id_ = id; }
+  /// The same for a new stream, by its record in the log.
+  void set_logged(const LoggedStream& logged) {
+    log_id_ = logged.id;
+    last_logged_ = logged.sequence;
+  }
   std::uint64_t log_id() const { return log_id_; }
-  /// Of its last batch in the log; 0: none.
+  /// Its last record in the log since the start; 0: none.
   std::uint64_t last_logged() const {
     const std::lock_guard lock(mutex_);
     return last_logged_;
@@ -260,7 +265,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::uint32_t idle_trims_ = 0;                // calls of TrimStorage since the last batch
   std::uint64_t refused_ = 0;                   // values refused one by one
   std::unique_ptr<StreamProducers> producers_;  // null: none has sent
-  std::uint64_t last_logged_ = 0;               // its last batch's number in the log
+  std::uint64_t last_logged_ = 0;               // its last record's number in the log
   std::uint64_t log_id_ = 0;
 
  private:

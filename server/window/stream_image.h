@@ -3,7 +3,8 @@
 // another is less (stream_state.h).
 //
 //   0   8  frame: "TMSI", version 1, bits of a key, 0 (byte_io.h)
-//   8 40   last record of the log, windows summarized, values refused, weight of all values,
+//   8 40   last record of the log, windows summarized since it was made, values refused, weight of
+//   all values,
 //          recorded time at which the open window took its first key
 //  48   4  capacity of the open window
 //  52  16  bytes of the open window's items; of them, those that were new
@@ -34,8 +35,10 @@ namespace tidemark::server {
 
 template <class Key>
 struct StreamImage {
-  std::uint64_t log_sequence = 0;  ///< of the stream's last batch; 0: none since the start
-  std::uint64_t windows = 0;       ///< in the summaries; 0: the frames are empty
+  std::uint64_t log_sequence = 0;  ///< of the stream's last record; 0: none since the start
+  /// In the summaries, beside what an imported stream began with. 0: those over sliding windows are
+  /// empty.
+  std::uint64_t windows = 0;
   std::uint64_t refused = 0;
   std::uint64_t weight = 0;
   RecordedTime opened_at = 0;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -40,16 +41,36 @@ struct LoggedBatch {
   std::span<const std::byte> payloads;
 };
 
+/// A stream that the log knows now.
+struct LoggedStream {
+  std::uint64_t id = 0;
+  std::uint64_t sequence = 0;  ///< of its record
+};
+
+/// A stream's image as records that only wait for their place in the log.
+class PreparedState {
+ public:
+  virtual ~PreparedState() = default;
+};
+
 /// Thread: every method from any. Lifetime: outlives the streams' use.
-/// Errors of the first three, after which nothing is logged: UNAVAILABLE, to be tried again, while
-/// the disk fails or the log is as far behind as it may be; INVALID_ARGUMENT for what is too large.
+/// Errors of those that log something, after which nothing is logged: UNAVAILABLE, to be tried
+/// again, while the disk fails or the log is as far behind as it may be; INVALID_ARGUMENT for what
+/// is too large.
 class StreamLog {
  public:
   virtual ~StreamLog() = default;
 
-  /// The new stream's id. Before it has any batch.
-  virtual absl::StatusOr<std::uint64_t> Created(std::string_view name,
-                                                const StreamSettings& settings) = 0;
+  /// Before the stream has any batch.
+  virtual absl::StatusOr<LoggedStream> Created(std::string_view name,
+                                               const StreamSettings& settings) = 0;
+  /// The same for a stream that begins with a state: `image` is what Stream::Image gave. Prepare
+  /// logs nothing, and is where the time goes: callers have no lock then. Its error is
+  /// INVALID_ARGUMENT. A state is logged once at most.
+  virtual absl::StatusOr<std::unique_ptr<PreparedState>> Prepare(std::string_view image) = 0;
+  virtual absl::StatusOr<LoggedStream> CreatedFrom(std::string_view name,
+                                                   const StreamSettings& settings,
+                                                   std::unique_ptr<PreparedState> state) = 0;
   /// After its last batch.
   virtual absl::Status Deleted(std::uint64_t stream_id) = 0;
   /// The record's sequence number.

@@ -36,6 +36,13 @@ absl::Status NoSuchStream(std::string_view name) {
   return absl::NotFoundError(Concat("there is no stream \"", Printable(name), "\""));
 }
 
+// The log's answer, for the stream that it has now; or for its sender.
+absl::Status Logged(const absl::StatusOr<LoggedStream>& logged, Stream& stream) {
+  if (absl::IsUnavailable(logged.status())) return WithRefusal(logged.status(), Refusal::kLog);
+  if (logged.ok()) stream.set_logged(*logged);
+  return logged.status();
+}
+
 }  // namespace
 
 absl::Status CheckSettings(const StreamSettings& settings) {
@@ -157,10 +164,10 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
   if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   if (context_.log != nullptr) {
-    const absl::StatusOr<std::uint64_t> id = context_.log->Created(name, settings);
-    if (absl::IsUnavailable(id.status())) return WithRefusal(id.status(), Refusal::kLog);
-    if (!id.ok()) return id.status();
-    stream->set_log_id(*id);
+    if (absl::Status status = Logged(context_.log->Created(name, settings), *stream);
+        !status.ok()) {
+      return status;
+    }
   }
   streams_.emplace(stream->name(), stream);
   return stream;
@@ -178,23 +185,21 @@ absl::StatusOr<StreamHandle> StreamRegistry::Create(std::string_view name,
   return Insert(name, settings);
 }
 
+absl::Status StreamRegistry::CheckAbsent(std::string_view name) const {
+  if (!streams_.contains(name)) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      Concat("there is a stream \"", Printable(name), "\" already; expected a new name"));
+}
+
 absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, StreamState state) {
-  if (context_.log != nullptr) {
-    return absl::UnimplementedError(
-        Concat("stream \"", Printable(name),
-               "\" cannot begin with summaries: the log holds values alone, and would lose them at "
-               "a restart; expected store.durability none"));
-  }
   const StreamSettings settings = std::visit([](const auto& held) { return held.settings; }, state);
-  const auto exists = [&]() -> absl::Status {
-    if (!streams_.contains(name)) return absl::OkStatus();
-    return absl::AlreadyExistsError(
-        Concat("there is a stream \"", Printable(name), "\" already; expected a new name"));
+  const auto check = [&]() -> absl::Status {
+    if (absl::Status status = CheckAbsent(name); !status.ok()) return status;
+    return CheckNew(name, settings);
   };
   {
     const std::shared_lock lock(mutex_);
-    if (absl::Status status = exists(); !status.ok()) return status;
-    if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
+    if (absl::Status status = check(); !status.ok()) return status;
   }
   // Without the lock: it may take milliseconds.
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
@@ -204,9 +209,23 @@ absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, Stre
       },
       state);
   if (!restored.ok()) return restored;
+  std::unique_ptr<PreparedState> prepared;
+  if (context_.log != nullptr) {
+    const absl::StatusOr<std::string> image = stream->Image();
+    if (!image.ok()) return image.status();
+    absl::StatusOr<std::unique_ptr<PreparedState>> records = context_.log->Prepare(*image);
+    if (!records.ok()) return records.status();
+    prepared = *std::move(records);
+  }
   const std::unique_lock lock(mutex_);
-  if (absl::Status status = exists(); !status.ok()) return status;
-  if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
+  if (absl::Status status = check(); !status.ok()) return status;
+  if (prepared) {
+    if (absl::Status status =
+            Logged(context_.log->CreatedFrom(name, settings, std::move(prepared)), *stream);
+        !status.ok()) {
+      return status;
+    }
+  }
   streams_.emplace(stream->name(), stream);
   return stream;
 }

@@ -41,7 +41,8 @@ class StreamRegistry {
   /// many streams, too much memory), the log's.
   absl::StatusOr<StreamHandle> Create(std::string_view name, StreamSettings settings);
   /// Creates a stream that begins with a state. Errors: as Create's, ALREADY_EXISTS whatever the
-  /// settings; those of KeyedStream::Restore; UNIMPLEMENTED where there is a log.
+  /// settings; those of KeyedStream::Restore. Where there is a log, the state is in it before
+  /// anyone finds the stream, and durable when the stream's last_logged() is.
   absl::StatusOr<StreamHandle> Restore(std::string_view name, StreamState state);
 
   /// Creates a stream that goes on where another one was (Stream::Image), under this id of the log.
@@ -69,6 +70,7 @@ class StreamRegistry {
  private:
   // mutex_ held, for reading at least.
   absl::Status CheckNew(std::string_view name, const StreamSettings& settings) const;
+  absl::Status CheckAbsent(std::string_view name) const;
   // mutex_ held for writing.
   absl::StatusOr<StreamHandle> Insert(std::string_view name, const StreamSettings& settings);
 

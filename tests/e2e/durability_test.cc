@@ -159,6 +159,59 @@ TEST_F(DurabilityTest, StreamsAndPushesAreThereAfterAnyEnd) {
   }
 }
 
+TEST_F(DurabilityTest, ImportsAndMergesAreThereAfterAKill) {
+  for (const std::string mode : {"log", "snapshot"}) {
+    SCOPED_TRACE(mode);
+    const TemporaryFolder data;
+    const std::vector<std::string> flags{"--data-dir", data.path(), "--durability", mode};
+    const std::string file = data / "a.tidemark";
+    const std::vector<std::string> made{"imported", "merged", "long"};
+    std::vector<std::string> exported;
+    {
+      TestDaemon daemon(flags);
+      client::Pusher numbers = daemon.client().Push("a");
+      numbers.Write(std::vector<double>(10'000, 2.5));
+      EXPECT_EQ(numbers.Finish().accepted, 10'000u);
+      // Its summaries are more than a megabyte: several records.
+      client::StreamConfig fine;
+      fine.type = client::ValueType::kFloat64;
+      fine.quantile_epsilon = 1e-6;
+      daemon.client().CreateStream("fine", fine);
+      std::vector<double> values(300'000);
+      std::iota(values.begin(), values.end(), 0.25);
+      client::Pusher many = daemon.client().Push("fine");
+      many.Write(values);
+      EXPECT_EQ(many.Finish().accepted, values.size());
+      EXPECT_EQ(RunTidemark(daemon, {"export", "a", file}).status, 0);
+      EXPECT_EQ(RunTidemark(daemon, {"import", made[0], file, file}).status, 0);
+      EXPECT_EQ(RunTidemark(daemon, {"merge", made[1], "a", made[0]}).status, 0);
+      EXPECT_EQ(RunTidemark(daemon, {"merge", made[2], "fine"}).status, 0);
+      for (const std::string& name : made) {
+        exported.push_back(daemon.client().ExportStream(name));
+        EXPECT_EQ(CodeOf([&] { daemon.client().ImportStream(name, {exported[0]}); }),
+                  client::Code::kAlreadyExists);
+      }
+      EXPECT_GT(exported[2].size(), std::size_t{2} << 20);
+      if (mode == "log") {
+        daemon.Kill();
+      } else {
+        daemon.Stop();
+      }
+    }
+    TestDaemon again(flags);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      EXPECT_EQ(again.client().ExportStream(made[i]), exported[i]) << made[i];
+    }
+    EXPECT_EQ(again.client().DescribeStream("imported").count, 20'000u);
+    EXPECT_EQ(again.client().DescribeStream("merged").count, 30'000u);
+    // It goes on.
+    client::Pusher more = again.client().Push("merged");
+    more.Write(std::vector<double>(5, 3.5));
+    EXPECT_EQ(more.Finish().accepted, 5u);
+    EXPECT_EQ(again.client().DescribeStream("merged").count, 30'005u);
+  }
+}
+
 TEST_F(DurabilityTest, AcknowledgedOverGrpcIsThereAfterAKill) {
   constexpr std::uint64_t kBatches = 1000;  // several times what may wait for its acknowledgement
   std::uint64_t acknowledged = 0;

@@ -127,17 +127,5 @@ TEST(DurableLog, SourcesWaitForASlowDisk) {
   disk.Heal();
 }
 
-TEST(DurableLog, AnImportIsRefused) {
-  testing::FakeDisk disk;
-  LoggedPipeline live(disk);
-  EXPECT_TRUE(absl::IsUnimplemented(
-      live.pipeline()
-          .streams()
-          .Restore("a",
-                   KeyedState<std::uint64_t>{
-                       {}, StreamSummaries<std::uint64_t>(StreamSettings().summaries()), {}})
-          .status()));
-}
-
 }  // namespace
 }  // namespace tidemark::server

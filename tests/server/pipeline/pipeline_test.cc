@@ -389,8 +389,15 @@ TEST(Pipeline, IdleStreamGivesItsLargeWindowBack) {
 // Refuses everything while it fails.
 class FailingLog final : public StreamLog {
  public:
-  absl::StatusOr<std::uint64_t> Created(std::string_view, const StreamSettings&) override {
-    return 1;
+  absl::StatusOr<LoggedStream> Created(std::string_view, const StreamSettings&) override {
+    return LoggedStream{1, ++last_};
+  }
+  absl::StatusOr<std::unique_ptr<PreparedState>> Prepare(std::string_view) override {
+    return std::make_unique<PreparedState>();
+  }
+  absl::StatusOr<LoggedStream> CreatedFrom(std::string_view, const StreamSettings&,
+                                           std::unique_ptr<PreparedState>) override {
+    return LoggedStream{1, ++last_};
   }
   absl::Status Deleted(std::uint64_t) override { return Answer(); }
   absl::StatusOr<std::uint64_t> Batch(const LoggedBatch&) override {

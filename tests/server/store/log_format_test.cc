@@ -92,6 +92,12 @@ TEST(LogFormatTest, BatchesThatContradictThemselves) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(LogFormatTest, StatesThatContradictThemselves) {
+  const StreamFromState made{.stream_id = 1, .state_bytes = 2, .definition = "d", .state = "abc"};
+  EXPECT_EQ(EncodeEntry(made, 0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(DecodeEntry(RecordKind::kStatePart, "").ok());
+}
+
 TEST(LogFormatTest, BodiesOfNoKind) {
   std::mt19937_64 random(20261122);
   for (std::uint64_t i = 0; i < Seeds(20'000); ++i) {

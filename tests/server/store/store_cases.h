@@ -45,6 +45,18 @@ inline std::unique_ptr<OwnedEntry> EntryOf(std::uint64_t number, std::size_t byt
     owned->entry = StreamDeleted{random()};
     return owned;
   }
+  if (number % 14 == 6) {
+    fill(owned->first, 1 + random() % bytes_max);
+    owned->entry = StatePart{owned->first};
+    return owned;
+  }
+  if (number % 14 == 9) {
+    fill(owned->first, random() % (bytes_max / 2 + 1));
+    fill(owned->second, random() % (bytes_max / 2 + 1));
+    owned->entry = StreamFromState{number, owned->second.size() + random() % 2 * 9, owned->first,
+                                   owned->second};
+    return owned;
+  }
   Batch batch;
   batch.stream_id = random();
   batch.recorded_time_us = static_cast<std::int64_t>(random());
