@@ -14,6 +14,7 @@
 #include "client/tool/json.h"
 #include "client/tool/plot.h"
 #include "client/tool/push_command.h"
+#include "client/tool/store_command.h"
 #include "client/tool/sum_ranges.h"
 #include "client/tool/summary_commands.h"
 #include "client/tool/text.h"
@@ -52,6 +53,7 @@ struct Options {
   bool hierarchical = false;
   bool software = false;
   HierarchyOptions hierarchy;
+  StoreOptions store;
   std::string file = "-";
   std::string spread = "0.25,0.75", trim = "0";
   SumOptions sum;
@@ -325,6 +327,9 @@ void Command::Define() {
           [this] { return RunGpuInfo(options_.software, options_.json, environment_); });
   gpu_info->add_flag("--software", options_.software, "Measure a software rasteriser, too");
 
+  AddStoreCommands(app_, options_.store, [this](StoreCommand command) {
+    run_ = [this, command] { return command(options_.store, options_.json, environment_); };
+  });
   Add("info", "Version, sorter in use and why, graphics, limits",
       [this] { return Print(Client(To()).Info()); });
 }

@@ -69,6 +69,15 @@ absl::StatusOr<Loaded> Load(store::FileSystem& files, const std::string& folder,
   return loaded;
 }
 
+// What to do about a folder that is damaged.
+absl::Status WithCommands(const absl::Status& status, const std::string& data_dir) {
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::Status(status.code(), std::string(status.message()) + "; \"tidemark store verify " +
+                                         data_dir +
+                                         "\" says what is whole, \"tidemark store repair " +
+                                         data_dir + "\" makes it one to start from");
+}
+
 absl::StatusOr<bool> HasLog(store::FileSystem& files, const std::string& folder) {
   const absl::StatusOr<std::vector<std::string>> names = files.List(folder);
   if (!names.ok()) return names.status();
@@ -143,7 +152,7 @@ absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, P
     }
     return nullptr;
   }
-  absl::StatusOr<FolderLock> lock = FolderLock::Take(config.daemon.data_dir);
+  absl::StatusOr<store::FolderLock> lock = store::FolderLock::Take(config.daemon.data_dir);
   if (!lock.ok()) return lock.status();
   store::FileSystem& files = store::PosixFileSystem();
   if (absl::Status status = files.MakeFolder(folder); !status.ok()) return status;
@@ -158,7 +167,7 @@ absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, P
         "store.durability log, or another daemon.data_dir");
   }
   absl::StatusOr<Loaded> loaded = Load(files, folder, with_log, pipeline);
-  if (!loaded.ok()) return loaded.status();
+  if (!loaded.ok()) return WithCommands(loaded.status(), config.daemon.data_dir);
   std::unique_ptr<DurableLog> log;
   if (with_log) {
     store::LogOptions options;

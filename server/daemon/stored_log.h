@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
 #include "server/durability/durable_log.h"
-#include "server/durability/folder_lock.h"
 #include "server/durability/snapshots.h"
 #include "server/pipeline/pipeline.h"
+#include "server/store/folder_lock.h"
 #include "server/telemetry/metrics.h"
 
 namespace tidemark::server {
@@ -20,7 +20,7 @@ namespace tidemark::server {
 class StoredLog {
  public:
   /// `log`: null in mode snapshot.
-  StoredLog(FolderLock lock, std::unique_ptr<DurableLog> log, Metrics& metrics)
+  StoredLog(store::FolderLock lock, std::unique_ptr<DurableLog> log, Metrics& metrics)
       : lock_(std::move(lock)), metrics_(metrics), log_(std::move(log)) {}
 
   /// From now on. Call once.
@@ -34,7 +34,7 @@ class StoredLog {
  private:
   void OnSnapshot(const absl::StatusOr<SnapshotReport>& taken);
 
-  FolderLock lock_;
+  store::FolderLock lock_;
   Metrics& metrics_;
   std::unique_ptr<DurableLog> log_;
   store::LogStats told_;  // to the metrics
@@ -45,8 +45,8 @@ class StoredLog {
 /// which has started and is not used yet, and has it written there from now on; null if
 /// store.durability is none. `metrics` outlives it.
 /// Errors: FAILED_PRECONDITION if another process uses the folder, a later version wrote it, or
-/// there is a log in mode snapshot; DATA_LOSS with file, offset and what is lost; the file
-/// system's.
+/// there is a log in mode snapshot; DATA_LOSS with file, offset, what is lost, and the commands
+/// that look at it and repair it; the file system's.
 absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, Pipeline& pipeline,
                                                          Metrics& metrics);
 

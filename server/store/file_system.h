@@ -59,7 +59,8 @@ class FileSystem {
   virtual absl::Status SyncFolder(const std::string& folder) = 0;
 };
 
-/// The machine's own. Files are private to their owner (mode 0600, folders 0700).
+/// The machine's own. Files are private to their owner (mode 0600, folders 0700), who is the
+/// folder's where root makes them.
 FileSystem& PosixFileSystem();
 
 }  // namespace tidemark::store

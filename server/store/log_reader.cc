@@ -84,6 +84,17 @@ SegmentReading ReadSegment(std::string_view bytes, const SegmentHeader& header,
   return result;
 }
 
+void ScanRecords(std::string_view bytes, std::uint64_t from, std::uint64_t log_id,
+                 const RecordVisitor& visit) {
+  for (std::uint64_t at = from; at + kRecordHeaderBytes <= bytes.size();) {
+    const std::string_view rest = bytes.substr(at);
+    const auto header = DecodeRecordHeader(rest, log_id);
+    const auto body = header ? RecordBody(rest, *header, log_id) : std::nullopt;
+    if (header) visit(*header, body);
+    at += body ? RecordBytes(header->body_bytes) : kRecordAlignment;
+  }
+}
+
 namespace {
 
 struct Segment {
@@ -123,7 +134,7 @@ class Reader {
 
   LogReading Read() {
     absl::StatusOr<std::vector<Segment>> segments = ListSegments(files_, folder_);
-    if (!segments.ok()) return {segments.status(), {}, {}, false};
+    if (!segments.ok()) return {segments.status(), {}, {}, false, {}};
     segments_ = *std::move(segments);
     if (!segments_.empty()) end_.highest_number = segments_.back().number;
     end_.durable.sequence = end_.last_sequence = after_;
@@ -131,7 +142,8 @@ class Reader {
     // Of a chain with a fault nothing is read: what follows the snapshot is not there.
     if (status.ok()) status = ReadChain();
     NoteAbandoned();
-    return {status, std::move(end_), std::move(unusable_), reached_};
+    if (!status.ok() && !read_.empty()) read_.back().status = status;
+    return {status, std::move(end_), std::move(unusable_), reached_, std::move(read_)};
   }
 
  private:
@@ -140,6 +152,15 @@ class Reader {
         segments_.begin(), segments_.end(), number,
         [](const Segment& segment, std::uint64_t n) { return segment.number < n; });
     return at != segments_.end() && at->number == number ? &*at : nullptr;
+  }
+
+  // Nothing is lost in a file of another version.
+  absl::Status BadHeader(const Segment& segment, const std::string& lost) const {
+    const absl::Status& status = segment.header.status();
+    const std::string message =
+        absl::StrCat(SegmentPath(folder_, segment.number), ": offset 0: ", status.message());
+    return absl::Status(status.code(),
+                        absl::IsDataLoss(status) ? absl::StrCat(message, "; ", lost) : message);
   }
 
   absl::Status FindChain() {
@@ -153,10 +174,7 @@ class Reader {
     const Segment& last = segments_.back();
     if (!last.header.ok()) {
       unusable_ = {last.number};
-      return absl::Status(last.header.status().code(),
-                          absl::StrCat(SegmentPath(folder_, last.number),
-                                       ": offset 0: ", last.header.status().message(),
-                                       "; the records of this file are lost"));
+      return BadHeader(last, "the records of this file are lost");
     }
     chain_ = {&last};
     end_.log_id = last.header->log_id;
@@ -183,9 +201,7 @@ class Reader {
                                                 ": the segment is missing; ", lost));
       }
       if (!previous->header.ok()) {
-        return absl::Status(previous->header.status().code(),
-                            absl::StrCat(SegmentPath(folder_, previous->number), ": offset 0: ",
-                                         previous->header.status().message(), "; ", lost));
+        return BadHeader(*previous, lost);
       }
       if (previous->header->log_id != header.log_id ||
           previous->header->first_sequence > header.first_sequence) {
@@ -224,6 +240,11 @@ class Reader {
       };
       const SegmentReading reading = ReadSegment(*bytes, header, limit, visit_new);
       TakePrefix(*bytes, header, reading, last);
+      read_.push_back({.number = header.number,
+                       .file_bytes = bytes->size(),
+                       .whole_bytes = reading.bytes,
+                       .first_sequence = header.first_sequence,
+                       .last_sequence = reading.last_sequence});
       reached_ = true;
       if (!reading.status.ok()) {
         AddUnusable(i + 1);
@@ -303,6 +324,7 @@ class Reader {
   std::vector<const Segment*> chain_;  // into segments_, ascending
   LogEnd end_;
   std::vector<std::uint64_t> unusable_;
+  std::vector<SegmentCheck> read_;
   bool reached_ = false;
 };
 

@@ -77,6 +77,16 @@ using LogVisitor = std::function<absl::Status(std::uint64_t sequence, const LogE
 absl::StatusOr<LogEnd> ReadLog(FileSystem& files, const std::string& folder,
                                std::uint64_t after_sequence, const LogVisitor& visit);
 
+/// One segment's file, as far as it was looked at.
+struct SegmentCheck {
+  std::uint64_t number = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t whole_bytes = 0;  ///< of the header and the records in front that are whole
+  std::uint64_t first_sequence = 0;
+  std::uint64_t last_sequence = 0;  ///< of those records; first_sequence - 1: there is none
+  absl::Status status;              ///< what is wrong behind them, with the file's name
+};
+
 /// The same for those who look at a damaged log, and repair it.
 struct LogReading {
   absl::Status status;
@@ -88,6 +98,8 @@ struct LogReading {
   /// Whether `end` was reached by reading. Otherwise the damage is in how segments belong together,
   /// and without those in `unusable` there may be a longer prefix.
   bool reached = false;
+  /// The segments that were read, ascending.
+  std::vector<SegmentCheck> read;
 };
 LogReading ReadLogPrefix(FileSystem& files, const std::string& folder, std::uint64_t after_sequence,
                          const LogVisitor& visit);
@@ -105,6 +117,13 @@ struct SegmentReading {
 /// record. Marks are not visited.
 SegmentReading ReadSegment(std::string_view bytes, const SegmentHeader& header,
                            std::optional<std::uint64_t> limit, const LogVisitor& visit);
+
+/// Every record header from `from` on, a multiple of 8, whatever lies between; `body` is nullopt
+/// where it is not whole.
+using RecordVisitor =
+    std::function<void(const RecordHeader& header, std::optional<std::string_view> body)>;
+void ScanRecords(std::string_view bytes, std::uint64_t from, std::uint64_t log_id,
+                 const RecordVisitor& visit);
 
 }  // namespace tidemark::store
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/file_system.h"
+#include "server/store/folder_owner.h"
 #include "server/store/write_all.h"
 
 namespace tidemark::store {
@@ -124,6 +125,7 @@ class Posix final : public FileSystem {
       file = Open(path, O_WRONLY | O_CREAT | O_EXCL);
     }
     if (file.get() < 0) return FileError("create", path, errno);
+    GiveToFolderOwner(file.get(), std::filesystem::path(path).parent_path().string());
     return std::make_unique<PosixFile>(path, std::move(file));
   }
 

@@ -14,6 +14,7 @@
 #include "server/store/log_reader.h"
 #include "server/store/snapshot_file.h"
 #include "server/store/store_check.h"
+#include "server/store/store_dump.h"
 #include "tests/support/fake_disk.h"
 
 namespace {
@@ -90,13 +91,33 @@ void CheckSegment(const std::string& bytes, bool successor) {
   Require(!successor || reading.bytes == bytes.size() || !reading.status.ok());
 }
 
+// Looks at all that it is given.
+class CountingVisitor final : public StoreVisitor {
+ public:
+  void Snapshot(const SnapshotInfo& snapshot) override { Require(snapshot.status.ok()); }
+  void Blob(const SnapshotInfo&, std::string_view name, std::string_view blob) override {
+    Checksum(name, Checksum(blob, 0));
+  }
+  void Record(std::uint64_t, std::uint64_t, const RecordHeader& header,
+              std::string_view body) override {
+    Require(header.body_bytes == body.size());
+    Checksum(body, 0);
+  }
+  void Note(std::string_view note) override { Require(!note.empty()); }
+  void Fault(std::string_view fault) override { faults += fault.empty() ? 0 : 1; }
+  std::size_t faults = 0;
+};
+
 void CheckStore(const std::string& bytes, bool snapshot) {
   tidemark::testing::FakeDisk disk;
   Put(disk, snapshot ? SnapshotName(1) : SegmentName(1), bytes);
   const auto before = VerifyStore(disk, kFolder);
   Require(before.ok());
   for (const std::string& fault : before->faults) Require(fault.find(kFolder) == 0);
-  Require(DumpStore(disk, kFolder, [](std::string_view line) { Require(!line.empty()); }).ok());
+  CountingVisitor visitor;
+  Require(DumpStore(disk, kFolder, visitor).ok());
+  Require(visitor.faults == before->faults.size());
+  Require(before->lost.empty() || !before->ok());
   if (RepairStore(disk, kFolder).ok()) Require(VerifyStore(disk, kFolder)->ok());
 }
 

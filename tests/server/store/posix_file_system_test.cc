@@ -1,6 +1,8 @@
 // The machine's files: what is written is read, errors name operation, file and errno, short and
 // interrupted writes are gone on with.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "server/store/file_system.h"
+#include "server/store/folder_lock.h"
 #include "server/store/write_all.h"
 #include "tests/support/temporary_folder.h"
 
@@ -126,6 +129,22 @@ TEST(PosixFileSystemTest, ErrorsNameOperationFileAndErrno) {
               "write f: No space left on device (errno 28)");
   ExpectError(FileError("fdatasync", "f", EIO), absl::StatusCode::kInternal,
               "fdatasync f: Input/output error (errno 5)");
+}
+
+// What root's repair writes must be read by a daemon that is not root.
+TEST(PosixFileSystemTest, RootGivesNewFilesToTheFoldersOwner) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const test::TemporaryFolder folder;
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(chown(folder.path().c_str(), kNobody, kNobody), 0);
+  ASSERT_TRUE(PosixFileSystem().Create(folder / "new").ok());
+  ASSERT_TRUE(FolderLock::Take(folder.path()).ok());
+  for (const char* name : {"new", "lock"}) {
+    struct stat about {};
+    ASSERT_EQ(stat((folder / name).c_str(), &about), 0);
+    EXPECT_EQ(about.st_uid, kNobody) << name;
+    EXPECT_EQ(about.st_mode & 0777, 0600u) << name;
+  }
 }
 
 }  // namespace

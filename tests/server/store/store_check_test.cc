@@ -1,4 +1,4 @@
-// verify, dump, repair: after a repair a store verifies, what it held before the damage is there,
+// Verify, dump, repair: after a repair a store verifies, what it held before the damage is there,
 // and a log goes on behind it.
 #include "server/store/store_check.h"
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/store/store_dump.h"
 #include "tests/server/store/store_cases.h"
 #include "tests/summaries/cases.h"
 
@@ -43,26 +44,127 @@ TEST(StoreCheckTest, AStoreWithoutFaults) {
   EXPECT_EQ(*disk.List(kFolder), *before);
 }
 
-TEST(StoreCheckTest, DumpHasALineForEach) {
+TEST(StoreCheckTest, SaysOfEachFileWhatIsWhole) {
+  FakeDisk disk;
+  const std::uint64_t last = WriteClosedLog(disk, 4 << 10);
+  const auto whole = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(whole.ok());
+  ASSERT_GE(whole->segments.size(), 4u);
+  EXPECT_EQ(whole->segments.front().check.first_sequence, 1u);
+  EXPECT_EQ(whole->segments.back().check.last_sequence, last);
+  for (const SegmentReport& segment : whole->segments) {
+    EXPECT_EQ(segment.use, SegmentUse::kLog);
+    EXPECT_EQ(segment.check.whole_bytes, segment.check.file_bytes);
+  }
+  // The second one, in its second record.
+  const SegmentCheck second = whole->segments[1].check;
+  const std::string path = kFolder + "/" + SegmentName(second.number);
+  const auto header = DecodeRecordHeader(disk.bytes(path).substr(kFileHeaderBytes), kLogId);
+  ASSERT_TRUE(header);
+  const std::uint64_t offset = kFileHeaderBytes + RecordBytes(header->body_bytes);
+  disk.bytes(path)[offset + 20] ^= 1;
+  const auto damaged = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(damaged.ok());
+  ASSERT_EQ(damaged->faults.size(), 1u);
+  const std::uint64_t kept = second.first_sequence;
+  EXPECT_NE(damaged->faults[0].find(path + ": offset " + std::to_string(offset)), std::string::npos)
+      << damaged->faults[0];
+  EXPECT_EQ(damaged->last_sequence, kept);
+  ASSERT_EQ(damaged->lost.size(), 1u);
+  const std::string lost = "records " + std::to_string(kept + 1) + " to " + std::to_string(last) +
+                           " of the log; of these " + std::to_string(last - kept - 1) +
+                           " can still be read";
+  EXPECT_EQ(damaged->lost[0].rfind(lost, 0), 0u) << damaged->lost[0];
+  EXPECT_FALSE(damaged->actions.empty());
+  EXPECT_EQ(damaged->segments.size(), whole->segments.size());
+  EXPECT_EQ(damaged->segments[1].check.whole_bytes, offset);
+  EXPECT_TRUE(absl::IsDataLoss(damaged->segments[1].check.status));
+  // Behind the damage, and whole by themselves.
+  EXPECT_EQ(damaged->segments.back().use, SegmentUse::kLog);
+  EXPECT_TRUE(damaged->segments.back().check.status.ok());
+  // Looking changed nothing; the repair does what was said.
+  const auto repair = RepairStore(disk, kFolder);
+  ASSERT_TRUE(repair.ok());
+  EXPECT_EQ(repair->actions, damaged->actions);
+  EXPECT_EQ(repair->lost, damaged->lost);
+}
+
+TEST(StoreCheckTest, DamageThatASnapshotCoversIsNoted) {
+  FakeDisk disk;
+  const std::uint64_t last = WriteClosedLog(disk, 4 << 10);
+  WriteSnapshot(disk, 1, last);
+  disk.bytes(kFolder + "/" + SegmentName(1))[70] ^= 1;
+  auto report = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->ok());
+  EXPECT_EQ(report->segments.front().use, SegmentUse::kOlder);
+  EXPECT_FALSE(report->segments.front().check.status.ok());
+  ASSERT_FALSE(report->notes.empty());
+  EXPECT_NE(report->notes.back().find("not needed"), std::string::npos) << report->notes.back();
+  // Until that snapshot is damaged, too.
+  disk.bytes(kFolder + "/" + SnapshotName(1))[70] ^= 1;
+  report = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->faults.size(), 2u);
+}
+
+TEST(StoreCheckTest, ADamagedSnapshotLosesNothingWhereTheLogGoesBack) {
+  FakeDisk disk;
+  const std::uint64_t last = WriteClosedLog(disk, 4 << 10);
+  WriteSnapshot(disk, 1, last - 5);
+  WriteSnapshot(disk, 2, last - 2);
+  disk.bytes(kFolder + "/" + SnapshotName(2))[70] ^= 1;
+  const auto report = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->lost.size(), 1u);
+  EXPECT_EQ(report->lost[0].rfind("nothing: snapshot 1 ", 0), 0u) << report->lost[0];
+  EXPECT_EQ(report->last_sequence, last);
+}
+
+struct Collected final : StoreVisitor {
+  void Snapshot(const SnapshotInfo& snapshot) override {
+    lines.push_back("snapshot " + std::to_string(snapshot.header.number));
+  }
+  void Blob(const SnapshotInfo&, std::string_view name, std::string_view blob) override {
+    lines.push_back("blob " + std::string(name) + " " + std::string(blob));
+  }
+  void Record(std::uint64_t, std::uint64_t offset, const RecordHeader& header,
+              std::string_view body) override {
+    EXPECT_GE(offset, kFileHeaderBytes);
+    EXPECT_EQ(header.body_bytes, body.size());
+    if (header.kind == RecordKind::kMark) {
+      ++marks;
+    } else {
+      lines.push_back("record " + std::to_string(header.sequence));
+    }
+  }
+  void Note(std::string_view note) override { lines.emplace_back(note); }
+  void Fault(std::string_view fault) override { lines.emplace_back(fault); }
+  std::vector<std::string> lines;
+  int marks = 0;
+};
+
+TEST(StoreCheckTest, DumpTellsEverything) {
   FakeDisk disk;
   const std::uint64_t last = WriteClosedLog(disk, 2 << 10);
   WriteSnapshot(disk, 1, last - 7);
-  std::vector<std::string> lines;
-  ASSERT_TRUE(
-      DumpStore(disk, kFolder, [&](std::string_view line) { lines.emplace_back(line); }).ok());
-  ASSERT_EQ(lines.size(), 2u + 7);
-  EXPECT_EQ(lines[0].rfind("snapshot 1: 1 blobs, ", 0), 0u) << lines[0];
-  EXPECT_EQ(lines[1],
-            "  blob \"until\": " + std::to_string(std::to_string(last - 7).size()) + " bytes");
-  EXPECT_EQ(lines[2].rfind("record " + std::to_string(last - 6) + ": ", 0), 0u) << lines[2];
+  Collected whole;
+  ASSERT_TRUE(DumpStore(disk, kFolder, whole).ok());
+  ASSERT_EQ(whole.lines.size(), 2u + last);
+  EXPECT_EQ(whole.lines[0], "snapshot 1");
+  EXPECT_EQ(whole.lines[1], "blob until " + std::to_string(last - 7));
+  EXPECT_EQ(whole.lines[2], "record 1");
+  EXPECT_EQ(whole.lines.back(), "record " + std::to_string(last));
+  EXPECT_GE(whole.marks, 1);
   const std::string path = kFolder + "/" + disk.List(kFolder)->at(0);
   disk.bytes(kFolder + "/" + SnapshotName(1))[70] ^= 1;
   disk.bytes(path)[70] ^= 1;
-  lines.clear();
-  ASSERT_TRUE(
-      DumpStore(disk, kFolder, [&](std::string_view line) { lines.emplace_back(line); }).ok());
-  EXPECT_NE(lines.front().find("offset 64"), std::string::npos) << lines.front();
-  EXPECT_NE(lines.back().find("offset 64: record 1 is damaged"), std::string::npos) << lines.back();
+  Collected damaged;
+  ASSERT_TRUE(DumpStore(disk, kFolder, damaged).ok());
+  ASSERT_GE(damaged.lines.size(), 2u);
+  EXPECT_NE(damaged.lines[damaged.lines.size() - 2].find("offset 64"), std::string::npos);
+  EXPECT_NE(damaged.lines.back().find("offset 64: record 1 is damaged"), std::string::npos)
+      << damaged.lines.back();
 }
 
 // Whatever is damaged: the repaired store verifies, holds the prefix that could be read before, and
@@ -99,7 +201,10 @@ TEST(StoreCheckTest, RepairedStoresWork) {
     const std::size_t files = disk.List(kFolder)->size();
     const auto repair = RepairStore(disk, kFolder);
     ASSERT_TRUE(repair.ok()) << repair.status();
+    EXPECT_EQ(repair->actions, before->actions);
     EXPECT_EQ(repair->actions.empty(), before->ok());
+    EXPECT_EQ(repair->lost, before->lost);
+    EXPECT_EQ(repair->lost.empty(), before->ok());
     EXPECT_GE(disk.List(kFolder)->size(), files);
     const auto after = VerifyStore(disk, kFolder);
     ASSERT_TRUE(after.ok());
@@ -124,6 +229,11 @@ TEST(StoreCheckTest, AnotherVersionIsLeftAlone) {
   std::string sum;
   PutU64(sum, Checksum(std::string_view(bytes).substr(0, kFileHeaderBytes - 8), 0));
   bytes.replace(kFileHeaderBytes - 8, 8, sum);
+  const auto report = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->faults.size(), 1u);
+  EXPECT_NE(report->faults[0].find("version 9"), std::string::npos) << report->faults[0];
+  EXPECT_TRUE(report->lost.empty());
   EXPECT_EQ(RepairStore(disk, kFolder).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(disk.List(kFolder)->size(), 1u);
 }
