@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -12,8 +13,10 @@ namespace tidemark::fault {
 namespace {
 
 // A free port that no outgoing connection is given while the daemon is down: below those that
-// kernels take for them (net.ipv4.ip_local_port_range).
-std::uint16_t LastingPort(std::mt19937_64& random) {
+// kernels take for them (net.ipv4.ip_local_port_range). Not from the seed: programs that run at the
+// same time have the same one, and each is down now and then.
+std::uint16_t LastingPort() {
+  std::random_device random;
   while (true) {
     const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
     if (!test::RawSocket(port).connected()) return port;
@@ -28,17 +31,16 @@ std::string OnLoopback(std::uint16_t port) {
 
 }  // namespace
 
-FaultDaemon::FaultDaemon(std::mt19937_64& random, std::string data_folder,
-                         std::vector<std::string> flags,
+FaultDaemon::FaultDaemon(std::string data_folder, std::vector<std::string> flags,
                          std::map<std::string, std::string> environment)
     : data_folder_(std::move(data_folder)),
-      tcp_port_(LastingPort(random)),
-      grpc_address_(OnLoopback(LastingPort(random))),
+      tcp_port_(LastingPort()),
+      grpc_address_(OnLoopback(LastingPort())),
       environment_(std::move(environment)),
-      flags_({"--data-dir", data_folder_, "--durability", "log", "--log-segment-bytes", "1048576",
-              "--snapshot-interval-s", "1", "--window-min", std::to_string(kWindowMin),
-              "--window-max", std::to_string(kWindowMax), "--grpc", grpc_address_, "--tcp",
-              OnLoopback(tcp_port_)}) {
+      flags_({"--data-dir", data_folder_, "--sorter", "cpu", "--durability", "log",
+              "--log-segment-bytes", "1048576", "--snapshot-interval-s", "1", "--window-min",
+              std::to_string(kWindowMin), "--window-max", std::to_string(kWindowMax), "--grpc",
+              grpc_address_, "--tcp", OnLoopback(tcp_port_)}) {
   flags_.insert(flags_.end(), flags.begin(), flags.end());
 }
 
@@ -78,7 +80,16 @@ void FaultDaemon::AwaitGrpc() {
 void FaultDaemon::CreateStreams() {
   AwaitGrpc();
   for (const FaultStream& stream : kStreams) {
-    daemon_->client().CreateStream(std::string(stream.name), ConfigOf(stream.kind));
+    client::Code code{};
+    const auto created = [&] {
+      code = test::CodeOf(
+          [&] { daemon_->client().CreateStream(std::string(stream.name), ConfigOf(stream.kind)); });
+      return code != client::Code::kUnavailable;
+    };
+    EXPECT_TRUE(test::WaitUntil(created));
+    // What was answered UNAVAILABLE may have been done.
+    EXPECT_TRUE(code == client::Code::kOk || code == client::Code::kAlreadyExists)
+        << stream.name << ": code " << static_cast<int>(code);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,10 @@ inline constexpr std::uint32_t kWindowMax = 1024;
 
 class FaultDaemon {
  public:
-  /// Does not start it. `random` chooses the ports. `flags`: more than those of every fault run
-  /// (small windows and segments, a snapshot every second).
-  FaultDaemon(std::mt19937_64& random, std::string data_folder, std::vector<std::string> flags = {},
-              std::map<std::string, std::string> environment = {});
+  /// Does not start it. `flags`: more than those of every fault run (small windows and segments, a
+  /// snapshot every second).
+  explicit FaultDaemon(std::string data_folder, std::vector<std::string> flags = {},
+                       std::map<std::string, std::string> environment = {});
 
   /// Ready when it returns. Throws std::runtime_error if it ends before.
   void Start();
@@ -41,7 +40,8 @@ class FaultDaemon {
   test::TestDaemon& operator*() { return *daemon_; }
   test::TestDaemon* operator->() { return daemon_.get(); }
 
-  /// The five streams of kStreams. Waits until gRPC connects again.
+  /// The five streams of kStreams, in spite of a disk that fails at first. Waits until gRPC
+  /// connects again.
   void CreateStreams();
   void AwaitGrpc();
 

@@ -22,11 +22,11 @@ void ExpectSame(const Bytes& a, const Bytes& b, const char* what) {
 
 }  // namespace
 
-FaultRun::FaultRun(std::mt19937_64& random, std::uint64_t seed, const RunOptions& options)
+FaultRun::FaultRun(std::uint64_t seed, const RunOptions& options)
     : seed_(seed),
       data_(options.data_folder.empty() ? folder_ / "data" : options.data_folder),
       control_(options.preload ? std::make_unique<FaultControl>(data_) : nullptr),
-      daemon_(random, data_, options.flags,
+      daemon_(data_, options.flags,
               control_ ? control_->Environment() : std::map<std::string, std::string>()) {
   const std::string archive = folder_ / "archive";
   for (const std::string& folder : {data_, archive}) std::filesystem::create_directory(folder);

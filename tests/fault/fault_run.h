@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -41,7 +40,7 @@ struct RunOptions {
 class FaultRun {
  public:
   /// `seed`: of what is sent.
-  FaultRun(std::mt19937_64& random, std::uint64_t seed, const RunOptions& options = {});
+  explicit FaultRun(std::uint64_t seed, const RunOptions& options = {});
 
   FaultDaemon& daemon() { return daemon_; }
   FaultControl& control() { return *control_; }

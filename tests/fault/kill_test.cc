@@ -28,7 +28,7 @@ TEST(Kill, AtRandomMomentsUnderLoad) {
   Judged all;
   std::uint64_t folders = 0;
   for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++folders) {
-    FaultRun run(random, seed + folders,
+    FaultRun run(seed + folders,
                  {.flags = {"--sync-interval-us", random() % 2 == 0 ? "0" : "2000"}});
     run.StartWriters();
     for (int i = 0; i < kRoundsOfAFolder && round < rounds && !testing::Test::HasFailure();
