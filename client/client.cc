@@ -66,7 +66,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Exports may be large; what a daemon sends is bounded by its own limits.
   arguments.SetMaxReceiveMessageSize(-1);
-  // gRPC waits up to 2 minutes between attempts to connect again; a daemon is back in seconds.
+  // gRPC waits for a second at first, and up to 2 minutes, before it tries to connect again; a
+  // daemon is back in less than a second, or in seconds.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   return grpc::CreateCustomChannel(options.server, CredentialsOf(options), arguments);
 }

@@ -1,0 +1,96 @@
+#include "tests/fault/fault_daemon.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "tests/support/raw_socket.h"
+
+namespace tidemark::fault {
+namespace {
+
+// A free port that no outgoing connection is given while the daemon is down: below those that
+// kernels take for them (net.ipv4.ip_local_port_range). Not from the seed: programs that run at the
+// same time have the same one, and each is down now and then.
+std::uint16_t LastingPort() {
+  std::random_device random;
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
+    if (!test::RawSocket(port).connected()) return port;
+  }
+}
+
+std::string OnLoopback(std::uint16_t port) {
+  std::string address = "127.0.0.1:";
+  address += std::to_string(port);
+  return address;
+}
+
+}  // namespace
+
+FaultDaemon::FaultDaemon(std::string data_folder, std::vector<std::string> flags,
+                         std::map<std::string, std::string> environment)
+    : data_folder_(std::move(data_folder)),
+      tcp_port_(LastingPort()),
+      grpc_address_(OnLoopback(LastingPort())),
+      environment_(std::move(environment)),
+      flags_({"--data-dir", data_folder_, "--sorter", "cpu", "--durability", "log",
+              "--log-segment-bytes", "1048576", "--snapshot-interval-s", "1", "--window-min",
+              std::to_string(kWindowMin), "--window-max", std::to_string(kWindowMax), "--grpc",
+              grpc_address_, "--tcp", OnLoopback(tcp_port_)}) {
+  flags_.insert(flags_.end(), flags.begin(), flags.end());
+}
+
+void FaultDaemon::Start() {
+  daemon_.reset();
+  daemon_ = std::make_unique<test::TestDaemon>(flags_, environment_);
+}
+
+int FaultDaemon::StartAgainAndAgain() {
+  constexpr int kStartsMax = 20;
+  for (int starts = 1;; ++starts) {
+    try {
+      Start();
+      return starts;
+    } catch (const std::runtime_error&) {
+      if (starts == kStartsMax) throw;
+    }
+  }
+}
+
+void FaultDaemon::Kill() { daemon_->Kill(); }
+
+bool FaultDaemon::AwaitKill() {
+  if (daemon_->process().Wait() != 128 + SIGKILL) return false;
+  daemon_->Kill();  // it is over
+  return true;
+}
+
+void FaultDaemon::Stop() { daemon_->Stop(); }
+
+void FaultDaemon::AwaitGrpc() {
+  // gRPC shares connections to one address: this one may be to a daemon that was killed.
+  EXPECT_TRUE(test::WaitUntil(
+      [&] { return test::CodeOf([&] { daemon_->client().ListStreams(); }) == client::Code::kOk; }));
+}
+
+void FaultDaemon::CreateStreams() {
+  AwaitGrpc();
+  for (const FaultStream& stream : kStreams) {
+    client::Code code{};
+    const auto created = [&] {
+      code = test::CodeOf(
+          [&] { daemon_->client().CreateStream(std::string(stream.name), ConfigOf(stream.kind)); });
+      return code != client::Code::kUnavailable;
+    };
+    EXPECT_TRUE(test::WaitUntil(created));
+    // What was answered UNAVAILABLE may have been done.
+    EXPECT_TRUE(code == client::Code::kOk || code == client::Code::kAlreadyExists)
+        << stream.name << ": code " << static_cast<int>(code);
+  }
+}
+
+}  // namespace tidemark::fault
