@@ -113,9 +113,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (int time = 0; time < 2; ++time) {
     const absl::StatusOr<Replayed> replayed = ReplayLog(disk, kFolder, pipeline);
     if (!replayed.ok()) {
-      const std::string_view message = replayed.status().message();
-      Require(message.find("record ") != std::string_view::npos);
-      Require(message.find('\n') == std::string_view::npos);
+      const std::string message(replayed.status().message());
+      Require(message.find("record ") != std::string::npos);
+      Require(message.find('\n') == std::string::npos);
     }
     const std::string taken = Taken(pipeline);
     Require(time == 0 || taken == first);
