@@ -115,8 +115,10 @@ class DumpLines final : public store::StoreVisitor {
     Line(BlobToJson(snapshot, name, blob));
   }
   void Record(std::uint64_t segment, std::uint64_t offset, const store::RecordHeader& header,
-              std::string_view body) override {
-    Line(RecordToJson(segment, offset, header, body, values_));
+              std::string_view body, bool behind_damage) override {
+    Json record = RecordToJson(segment, offset, header, body, values_);
+    if (behind_damage) record["behind_damage"] = true;
+    Line(record);
   }
   void Note(std::string_view note) override {
     Line({{"kind", "note"}, {"message", std::string(note)}});

@@ -212,14 +212,19 @@ absl::StatusOr<Replayed> ReplayLog(store::FileSystem& files, const std::string& 
                                    Pipeline& pipeline, const LoadedSnapshot& snapshot) {
   Replay replay(pipeline, snapshot);
   pipeline.SetReplaying(true);
-  const std::uint64_t position = snapshot.header ? snapshot.header->log_position : 0;
-  absl::StatusOr<store::LogEnd> end = store::ReadLog(
-      files, folder, position, [&](std::uint64_t sequence, const store::LogEntry& entry) {
-        return replay.Visit(sequence, entry);
-      });
+  const store::SnapshotHeader header = snapshot.header.value_or(store::SnapshotHeader());
+  absl::StatusOr<store::LogEnd> end =
+      store::ReadLog(files, folder, {header.log_position, header.log_reaches},
+                     [&](std::uint64_t sequence, const store::LogEntry& entry) {
+                       return replay.Visit(sequence, entry);
+                     });
   pipeline.SetReplaying(false);
   if (!end.ok()) return end.status();
   replay.result().end = *std::move(end);
+  // Of streams whose creation the log has lost, too.
+  for (const auto& [id, stream] : snapshot.streams) {
+    replay.result().next_stream_id = std::max(replay.result().next_stream_id, id + 1);
+  }
   return std::move(replay.result());
 }
 

@@ -114,7 +114,7 @@ absl::StatusOr<SnapshotReport> Snapshots::Take() {
     ++report.streams;
   }
   if (absl::Status durable = AwaitDurable(last_logged); !durable.ok()) return durable;
-  if (absl::Status finished = writer->Finish(); !finished.ok()) return finished;
+  if (absl::Status finished = writer->Finish(last_logged); !finished.ok()) return finished;
   if (newest_) {
     // What cannot be removed now is next time, or does no harm.
     store::RemoveSnapshotsBefore(files_, folder_, newest_->number).IgnoreError();

@@ -19,15 +19,22 @@ std::string LockPath(const std::string& folder) { return folder + "/lock"; }
 
 absl::StatusOr<FolderLock> FolderLock::Take(const std::string& folder) {
   const std::string path = LockPath(folder);
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  // Only what is made here is given away, and no link is followed: whoever may write to the folder
+  // could have root give away any file.
+  constexpr int kHow = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  int file = ::open(path.c_str(), kHow | O_CREAT | O_EXCL, 0600);
+  if (file >= 0) {
+    GiveToFolderOwner(file, folder);
+  } else if (errno == EEXIST) {
+    file = ::open(path.c_str(), kHow);
+  }
   if (file < 0) return absl::InternalError(FileError("open", path, errno).message());
-  GiveToFolderOwner(file, folder);
   return Lock(file, LOCK_EX, folder);
 }
 
 absl::StatusOr<FolderLock> FolderLock::TakeToRead(const std::string& folder) {
   const std::string path = LockPath(folder);
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file >= 0) return Lock(file, LOCK_SH, folder);
   if (errno == ENOENT) return FolderLock(-1);
   return absl::InternalError(FileError("open", path, errno).message());

@@ -65,16 +65,19 @@ bool KnownKind(std::uint8_t kind) {
   return false;
 }
 
-std::string EncodeHeader(std::string_view magic, const std::array<std::uint64_t, 5>& fields) {
+enum SegmentFlags : std::uint32_t { kBehindGap = 1 };
+
+std::string EncodeHeader(std::string_view magic, std::uint32_t flags,
+                         const std::array<std::uint64_t, 5>& fields) {
   std::string out(magic);
   PutU32(out, kStoreVersion);
-  PutU32(out, 0);
+  PutU32(out, flags);
   for (const std::uint64_t field : fields) PutU64(out, field);
   PutU64(out, Checksum(out, 0));
   return out;
 }
 
-absl::Status CheckHeader(std::string_view magic, std::string_view bytes) {
+absl::Status CheckHeader(std::string_view magic, std::uint32_t flags, std::string_view bytes) {
   if (bytes.size() < kFileHeaderBytes) {
     return absl::DataLossError(
         absl::StrCat("the header of ", kFileHeaderBytes, " bytes is cut off after ", bytes.size()));
@@ -83,7 +86,7 @@ absl::Status CheckHeader(std::string_view magic, std::string_view bytes) {
       !bytes.starts_with(magic)) {
     return absl::DataLossError("the header is damaged: its checksum does not fit");
   }
-  if (GetU32(bytes, 8) != kStoreVersion || GetU32(bytes, 12) != 0) {
+  if (GetU32(bytes, 8) != kStoreVersion || (GetU32(bytes, 12) & ~flags) != 0) {
     return absl::FailedPreconditionError(absl::StrCat("the file is of version ", GetU32(bytes, 8),
                                                       "; this program reads version ",
                                                       kStoreVersion));
@@ -189,17 +192,20 @@ std::uint64_t GetU64(std::string_view bytes, std::size_t at) {
 }
 
 std::string EncodeSegmentHeader(const SegmentHeader& header) {
-  return EncodeHeader(kSegmentMagic, {header.number, header.first_sequence, header.previous_number,
-                                      header.previous_bytes, header.log_id});
+  return EncodeHeader(kSegmentMagic, header.behind_gap ? std::uint32_t{kBehindGap} : 0,
+                      {header.number, header.first_sequence, header.previous_number,
+                       header.previous_bytes, header.log_id});
 }
 
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes) {
-  if (absl::Status status = CheckHeader(kSegmentMagic, bytes); !status.ok()) return status;
+  if (absl::Status status = CheckHeader(kSegmentMagic, kBehindGap, bytes); !status.ok())
+    return status;
   const SegmentHeader header{.number = GetU64(bytes, 16),
                              .first_sequence = GetU64(bytes, 24),
                              .previous_number = GetU64(bytes, 32),
                              .previous_bytes = GetU64(bytes, 40),
-                             .log_id = GetU64(bytes, 48)};
+                             .log_id = GetU64(bytes, 48),
+                             .behind_gap = GetU32(bytes, 12) == kBehindGap};
   const bool any_previous = header.previous_number != 0;
   if (header.number == 0 || header.first_sequence == 0 || header.log_id == 0 ||
       header.previous_number >= header.number ||
@@ -210,11 +216,11 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes) {
 }
 
 std::string EncodeSnapshotHeader(const SnapshotHeader& header) {
-  return EncodeHeader(kSnapshotMagic, {header.number, header.log_position, 0, 0, 0});
+  return EncodeHeader(kSnapshotMagic, 0, {header.number, header.log_position, 0, 0, 0});
 }
 
 absl::StatusOr<SnapshotHeader> DecodeSnapshotHeader(std::string_view bytes) {
-  if (absl::Status status = CheckHeader(kSnapshotMagic, bytes); !status.ok()) return status;
+  if (absl::Status status = CheckHeader(kSnapshotMagic, 0, bytes); !status.ok()) return status;
   return SnapshotHeader{.number = GetU64(bytes, 16), .log_position = GetU64(bytes, 24)};
 }
 

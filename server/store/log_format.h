@@ -44,6 +44,9 @@ struct SegmentHeader {
   /// behind them is in this segment again.
   std::uint64_t previous_bytes = 0;
   std::uint64_t log_id = 0;  ///< the same in all segments of a log; not 0
+  /// Records between the segment before and this one were lost, and a repair said so. Their
+  /// numbers are not given out again: a snapshot may hold what they did.
+  bool behind_gap = false;
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
 std::string EncodeSegmentHeader(const SegmentHeader& header);
@@ -55,6 +58,8 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes);
 struct SnapshotHeader {
   std::uint64_t number = 0;        ///< 1, 2, ...; also in the file's name
   std::uint64_t log_position = 0;  ///< the last record whose effects it holds; 0: none
+  /// The last record of which it holds any effect, `log_position` or later: in the file's end.
+  std::uint64_t log_reaches = 0;
   friend bool operator==(const SnapshotHeader&, const SnapshotHeader&) = default;
 };
 std::string EncodeSnapshotHeader(const SnapshotHeader& header);

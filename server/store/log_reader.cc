@@ -30,6 +30,20 @@ std::optional<RecordHeader> FindHeader(std::string_view bytes, std::uint64_t fro
   return std::nullopt;
 }
 
+// Where the whole record `sequence` begins, from `from` on.
+std::optional<std::uint64_t> FindRecord(std::string_view bytes, std::uint64_t from,
+                                        std::uint64_t sequence, std::uint64_t log_id) {
+  for (std::uint64_t at = from; at + kRecordHeaderBytes <= bytes.size(); at += kRecordAlignment) {
+    const std::string_view rest = bytes.substr(at);
+    const auto header = DecodeRecordHeader(rest, log_id);
+    if (header && header->sequence == sequence && header->kind != RecordKind::kMark &&
+        RecordBody(rest, *header, log_id)) {
+      return at;
+    }
+  }
+  return std::nullopt;
+}
+
 absl::Status Damaged(std::string_view bytes, std::uint64_t at, std::uint64_t expected,
                      std::uint64_t log_id) {
   const auto next = FindHeader(bytes, at + kRecordAlignment, expected + 1, log_id, false);
@@ -44,10 +58,11 @@ absl::Status Damaged(std::string_view bytes, std::uint64_t at, std::uint64_t exp
 }  // namespace
 
 SegmentReading ReadSegment(std::string_view bytes, const SegmentHeader& header,
-                           std::optional<std::uint64_t> limit, const LogVisitor& visit) {
+                           std::optional<std::uint64_t> limit, const LogVisitor& visit,
+                           std::uint64_t covered) {
   SegmentReading result;
   result.last_sequence = header.first_sequence - 1;
-  result.bytes = kFileHeaderBytes;
+  result.bytes = result.whole_from = kFileHeaderBytes;
   const std::string_view counted = bytes.substr(0, limit.value_or(bytes.size()));
   while (result.bytes < counted.size()) {
     const std::uint64_t expected = result.last_sequence + 1;
@@ -57,6 +72,18 @@ SegmentReading ReadSegment(std::string_view bytes, const SegmentHeader& header,
     const auto body = record && record->sequence == expected - (mark ? 1 : 0)
                           ? RecordBody(rest, *record, header.log_id)
                           : std::nullopt;
+    if (!body && expected <= covered) {
+      if (const auto next = FindRecord(counted, result.bytes, covered + 1, header.log_id)) {
+        result.bytes = result.whole_from = *next;
+        result.last_sequence = covered;
+        continue;
+      }
+      if (!FindHeader(counted, result.bytes, covered + 1, header.log_id, false)) {
+        result.bytes = result.whole_from = counted.size();
+        result.last_sequence = covered;
+        continue;
+      }
+    }
     if (!body) {
       if (limit || FindHeader(bytes, result.bytes, expected, header.log_id, true)) {
         result.status = Damaged(counted, result.bytes, expected, header.log_id);
@@ -90,7 +117,7 @@ void ScanRecords(std::string_view bytes, std::uint64_t from, std::uint64_t log_i
     const std::string_view rest = bytes.substr(at);
     const auto header = DecodeRecordHeader(rest, log_id);
     const auto body = header ? RecordBody(rest, *header, log_id) : std::nullopt;
-    if (header) visit(*header, body);
+    if (header) visit(at, *header, body);
     at += body ? RecordBytes(header->body_bytes) : kRecordAlignment;
   }
 }
@@ -129,8 +156,12 @@ absl::StatusOr<std::vector<Segment>> ListSegments(FileSystem& files, const std::
 
 class Reader {
  public:
-  Reader(FileSystem& files, const std::string& folder, std::uint64_t after, const LogVisitor& visit)
-      : files_(files), folder_(folder), after_(after), visit_(visit) {}
+  Reader(FileSystem& files, const std::string& folder, SnapshotCover cover, const LogVisitor& visit)
+      : files_(files),
+        folder_(folder),
+        after_(cover.all),
+        reaches_(std::max(cover.all, cover.reaches)),
+        visit_(visit) {}
 
   LogReading Read() {
     absl::StatusOr<std::vector<Segment>> segments = ListSegments(files_, folder_);
@@ -141,7 +172,8 @@ class Reader {
     absl::Status status = FindChain();
     // Of a chain with a fault nothing is read: what follows the snapshot is not there.
     if (status.ok()) status = ReadChain();
-    NoteAbandoned();
+    // What is not in a chain with a fault may be in the one before it.
+    if (status.ok() || reached_) NoteAbandoned();
     if (!status.ok() && !read_.empty()) read_.back().status = status;
     return {status, std::move(end_), std::move(unusable_), reached_, std::move(read_)};
   }
@@ -238,7 +270,11 @@ class Reader {
       const auto visit_new = [&](std::uint64_t sequence, const LogEntry& entry) {
         return sequence > after_ ? visit_(sequence, entry) : absl::OkStatus();
       };
-      const SegmentReading reading = ReadSegment(*bytes, header, limit, visit_new);
+      const SegmentReading reading = ReadSegment(*bytes, header, limit, visit_new, after_);
+      if (reading.whole_from != kFileHeaderBytes) {
+        end_.notes.push_back(absl::StrCat(path, ": damaged before offset ", reading.whole_from,
+                                          "; not needed: the snapshot covers it"));
+      }
       TakePrefix(*bytes, header, reading, last);
       read_.push_back({.number = header.number,
                        .file_bytes = bytes->size(),
@@ -252,7 +288,12 @@ class Reader {
       }
       const std::uint64_t next =
           last ? reading.last_sequence + 1 : chain_[i + 1]->header->first_sequence;
-      if (reading.last_sequence + 1 != next) {
+      const bool gap = !last && chain_[i + 1]->header->behind_gap;
+      if (gap && reading.last_sequence + 1 < next) {
+        end_.notes.push_back(absl::StrCat(path, ": behind record ", reading.last_sequence,
+                                          " the log goes on with ", next,
+                                          "; a repair told of what is between"));
+      } else if (reading.last_sequence + 1 != next) {
         AddUnusable(i + 1);
         return absl::DataLossError(
             absl::StrCat(path, ": offset ", reading.bytes, ": record ", reading.last_sequence,
@@ -270,6 +311,11 @@ class Reader {
                                               end_.last_sequence, ", but there was one up to ",
                                               after_, "; later records are lost"));
     }
+    if (end_.last_sequence < reaches_) {
+      return absl::DataLossError(absl::StrCat(
+          folder_, ": the log ends with record ", end_.last_sequence,
+          ", but the snapshot holds what came up to ", reaches_, "; later records are lost"));
+    }
     return absl::OkStatus();
   }
 
@@ -285,7 +331,15 @@ class Reader {
     end_.last_sequence = reading.last_sequence;
     end_.durable = {header.previous_number, header.previous_bytes, header.first_sequence - 1};
     if (!last) end_.durable = {header.number, reading.bytes, reading.last_sequence};
-    for (std::uint64_t at = kFileHeaderBytes; last && at < reading.bytes;) {
+    // A repair made it, with its name, and what is behind needs it.
+    if (header.behind_gap && last) {
+      end_.durable = {header.number, kFileHeaderBytes, header.first_sequence - 1};
+    }
+    // What the snapshot covers was durable.
+    if (reading.whole_from != kFileHeaderBytes && last) {
+      end_.durable = {header.number, reading.whole_from, after_};
+    }
+    for (std::uint64_t at = reading.whole_from; last && at < reading.bytes;) {
       const auto record = DecodeRecordHeader(bytes.substr(at), header.log_id);
       const std::size_t length = RecordBytes(record->body_bytes);
       if (record->kind != RecordKind::kMark) {
@@ -319,6 +373,7 @@ class Reader {
   FileSystem& files_;
   const std::string& folder_;
   const std::uint64_t after_;
+  const std::uint64_t reaches_;
   const LogVisitor& visit_;
   std::vector<Segment> segments_;
   std::vector<const Segment*> chain_;  // into segments_, ascending
@@ -330,14 +385,14 @@ class Reader {
 
 }  // namespace
 
-LogReading ReadLogPrefix(FileSystem& files, const std::string& folder, std::uint64_t after_sequence,
+LogReading ReadLogPrefix(FileSystem& files, const std::string& folder, SnapshotCover cover,
                          const LogVisitor& visit) {
-  return Reader(files, folder, after_sequence, visit).Read();
+  return Reader(files, folder, cover, visit).Read();
 }
 
-absl::StatusOr<LogEnd> ReadLog(FileSystem& files, const std::string& folder,
-                               std::uint64_t after_sequence, const LogVisitor& visit) {
-  LogReading reading = ReadLogPrefix(files, folder, after_sequence, visit);
+absl::StatusOr<LogEnd> ReadLog(FileSystem& files, const std::string& folder, SnapshotCover cover,
+                               const LogVisitor& visit) {
+  LogReading reading = ReadLogPrefix(files, folder, cover, visit);
   if (!reading.status.ok()) return reading.status;
   return std::move(reading.end);
 }

@@ -69,13 +69,23 @@ struct LogEnd {
 /// Told each record. Not OK: reading ends with that status. The views live until it returns.
 using LogVisitor = std::function<absl::Status(std::uint64_t sequence, const LogEntry& entry)>;
 
-/// Errors: DATA_LOSS (see above; also if the log ends before `after_sequence`), FAILED_PRECONDITION
-/// for a log of another version, the visitor's, the file system's. After an error what was visited
-/// must not be used.
-/// `after_sequence`: records up to it are not visited, and segments that hold no others need not
-/// exist; what a snapshot covers.
-absl::StatusOr<LogEnd> ReadLog(FileSystem& files, const std::string& folder,
-                               std::uint64_t after_sequence, const LogVisitor& visit);
+/// What a snapshot holds of a log.
+struct SnapshotCover {
+  constexpr SnapshotCover(std::uint64_t all_in,
+                          std::uint64_t reaches_in = 0)  // NOLINT: its records
+      : all(all_in), reaches(reaches_in) {}
+  /// Records up to this one are not visited, need not be whole, and segments that hold no others
+  /// need not exist.
+  std::uint64_t all;
+  /// Some effect of records up to this one: a log that ends before it is damaged.
+  std::uint64_t reaches;
+};
+
+/// Errors: DATA_LOSS (see above; also if the log ends before what the snapshot holds of it),
+/// FAILED_PRECONDITION for a log of another version, the visitor's, the file system's. After an
+/// error what was visited must not be used.
+absl::StatusOr<LogEnd> ReadLog(FileSystem& files, const std::string& folder, SnapshotCover cover,
+                               const LogVisitor& visit);
 
 /// One segment's file, as far as it was looked at.
 struct SegmentCheck {
@@ -101,7 +111,7 @@ struct LogReading {
   /// The segments that were read, ascending.
   std::vector<SegmentCheck> read;
 };
-LogReading ReadLogPrefix(FileSystem& files, const std::string& folder, std::uint64_t after_sequence,
+LogReading ReadLogPrefix(FileSystem& files, const std::string& folder, SnapshotCover cover,
                          const LogVisitor& visit);
 
 /// One segment. Pure: what the fuzzer calls.
@@ -111,17 +121,21 @@ struct SegmentReading {
   std::uint64_t last_sequence = 0;     ///< first_sequence - 1 if there is no record
   std::uint64_t durable_sequence = 0;  ///< highest that a record says is synced; 0: none does
   std::uint64_t bytes = 0;             ///< of the header and whole records in front
+  /// Of the first record behind the last damage that did not matter; else of the first record.
+  std::uint64_t whole_from = 0;
 };
 /// `bytes`: the file, `header` as decoded from it. `limit`: how many bytes of it count, all of
 /// which must be whole records; nullopt for the last segment, which may end in the middle of a
-/// record. Marks are not visited.
+/// record. Marks are not visited. `covered`: damage up to this record does not matter where the one
+/// behind it is found.
 SegmentReading ReadSegment(std::string_view bytes, const SegmentHeader& header,
-                           std::optional<std::uint64_t> limit, const LogVisitor& visit);
+                           std::optional<std::uint64_t> limit, const LogVisitor& visit,
+                           std::uint64_t covered = 0);
 
 /// Every record header from `from` on, a multiple of 8, whatever lies between; `body` is nullopt
 /// where it is not whole.
-using RecordVisitor =
-    std::function<void(const RecordHeader& header, std::optional<std::string_view> body)>;
+using RecordVisitor = std::function<void(std::uint64_t offset, const RecordHeader& header,
+                                         std::optional<std::string_view> body)>;
 void ScanRecords(std::string_view bytes, std::uint64_t from, std::uint64_t log_id,
                  const RecordVisitor& visit);
 

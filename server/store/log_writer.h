@@ -158,7 +158,7 @@ class LogWriter {
   mutable std::mutex mutex_;
   // Guarded by mutex_. Chunks in front of the last are never changed.
   std::deque<Chunk> chunks_;
-  bool last_chunk_open_ = false;  // may take more records
+  bool last_chunk_open_ = false;                // may take more records
   std::atomic<std::size_t> pending_bytes_ = 0;  // read without it
   std::size_t unwritten_bytes_ = 0;
   std::uint64_t last_sequence_ = 0;

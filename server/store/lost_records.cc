@@ -28,7 +28,7 @@ void Count(RecordKind kind, std::string_view body, LostRecords& lost) {
 }  // namespace
 
 absl::StatusOr<LostRecords> FindLostRecords(FileSystem& files, const std::string& folder,
-                                            std::uint64_t kept) {
+                                            std::uint64_t kept, std::uint64_t reaches) {
   const absl::StatusOr<std::vector<std::string>> names = files.List(folder);
   if (!names.ok()) return names.status();
   std::vector<std::string> paths;
@@ -40,7 +40,7 @@ absl::StatusOr<LostRecords> FindLostRecords(FileSystem& files, const std::string
     if (!head.ok()) return head.status();
     if (const auto header = DecodeSegmentHeader(*head); header.ok()) log_id = header->log_id;
   }
-  LostRecords lost{.kept = kept, .highest = kept};
+  LostRecords lost{.kept = kept, .highest = std::max(kept, reaches)};
   if (log_id == 0) return lost;
   std::unordered_set<std::uint64_t> seen;
   for (const std::string& path : paths) {
@@ -48,12 +48,13 @@ absl::StatusOr<LostRecords> FindLostRecords(FileSystem& files, const std::string
     if (!size.ok()) return size.status();
     const absl::StatusOr<std::string> bytes = files.Read(path, 0, *size);
     if (!bytes.ok()) return bytes.status();
-    ScanRecords(*bytes, kFileHeaderBytes, log_id,
-                [&](const RecordHeader& header, std::optional<std::string_view> body) {
-                  lost.highest = std::max({lost.highest, header.sequence, header.durable_sequence});
-                  if (header.kind == RecordKind::kMark || header.sequence <= kept || !body) return;
-                  if (seen.insert(header.sequence).second) Count(header.kind, *body, lost);
-                });
+    ScanRecords(
+        *bytes, kFileHeaderBytes, log_id,
+        [&](std::uint64_t, const RecordHeader& header, std::optional<std::string_view> body) {
+          lost.highest = std::max({lost.highest, header.sequence, header.durable_sequence});
+          if (header.kind == RecordKind::kMark || header.sequence <= kept || !body) return;
+          if (seen.insert(header.sequence).second) Count(header.kind, *body, lost);
+        });
   }
   return lost;
 }

@@ -26,7 +26,7 @@ struct LostRecords {
 /// Thread: any. Costs the memory of one segment, and a number for each record that is found.
 /// Errors: the file system's.
 absl::StatusOr<LostRecords> FindLostRecords(FileSystem& files, const std::string& folder,
-                                            std::uint64_t kept);
+                                            std::uint64_t kept, std::uint64_t reaches);
 
 }  // namespace tidemark::store
 

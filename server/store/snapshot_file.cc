@@ -47,7 +47,10 @@ class SnapshotReader {
     for (;;) {
       absl::StatusOr<bool> more = ReadBlob(visit);
       if (!more.ok()) return more.status();
-      if (!*more) return *header;
+      if (*more) continue;
+      SnapshotHeader whole = *header;
+      whole.log_reaches = std::max(whole.log_position, log_reaches_);
+      return whole;
     }
   }
 
@@ -62,9 +65,11 @@ class SnapshotReader {
       const absl::StatusOr<std::string> body = ReadRecord(kind);
       if (!body.ok()) return body.status();
       if (kind == RecordKind::kSnapshotEnd && first) {
-        if (!body->empty() || at_ != size_) {
+        // The first snapshots had nothing in it.
+        if ((!body->empty() && body->size() != sizeof log_reaches_) || at_ != size_) {
           return Damage(path_, at_, "there is more behind the end");
         }
+        if (!body->empty()) log_reaches_ = GetU64(*body, 0);
         return false;
       }
       const std::string_view view = *body;
@@ -111,6 +116,7 @@ class SnapshotReader {
   std::uint64_t size_ = 0;
   std::uint64_t at_ = 0;
   std::uint64_t records_ = 0;
+  std::uint64_t log_reaches_ = 0;
 };
 
 // Numbers of the snapshots in a folder, the highest first.
@@ -190,8 +196,10 @@ absl::Status SnapshotWriter::Add(std::string_view name, std::string_view blob) {
   }
 }
 
-absl::Status SnapshotWriter::Finish() {
-  absl::Status status = AddRecord(RecordKind::kSnapshotEnd, {});
+absl::Status SnapshotWriter::Finish(std::uint64_t log_reaches) {
+  std::string reaches;
+  PutU64(reaches, std::max(header_.log_position, log_reaches));
+  absl::Status status = AddRecord(RecordKind::kSnapshotEnd, {reaches});
   if (status.ok()) status = FlushBuffer();
   if (status.ok()) status = file_->Sync();
   if (status.ok()) status = files_->Rename(TemporaryPath(), Path());

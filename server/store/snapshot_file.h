@@ -27,9 +27,8 @@ namespace tidemark::store {
 
 class SnapshotWriter {
  public:
-  /// `log_position`: the last record whose effects the blobs hold; 0: there is no log. It should be
-  /// durable before Finish, or the log would end before the snapshot after a crash. Errors: the
-  /// file system's.
+  /// `log_position`: the last record up to which the blobs hold all effects; 0: there is no log.
+  /// Errors: the file system's.
   static absl::StatusOr<SnapshotWriter> Begin(FileSystem& files, const std::string& folder,
                                               std::uint64_t number, std::uint64_t log_position);
   SnapshotWriter(SnapshotWriter&&) = default;
@@ -40,9 +39,11 @@ class SnapshotWriter {
   /// Blobs of any size, in any order, names not larger than 64 KiB (INVALID_ARGUMENT). After an
   /// error the snapshot is of no use.
   absl::Status Add(std::string_view name, std::string_view blob);
+  /// `log_reaches`: the last record of which a blob holds any effect; `log_position` if that is
+  /// later. It should be durable before: a log that ends earlier is damaged.
   /// OK: the snapshot is durable, and the newest if `number` is the highest. Otherwise there is
   /// none of that number, or, if the folder could not be synced, perhaps one that is whole.
-  absl::Status Finish();
+  absl::Status Finish(std::uint64_t log_reaches = 0);
 
  private:
   SnapshotWriter(FileSystem& files, std::string folder, SnapshotHeader header)

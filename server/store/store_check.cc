@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,18 +27,29 @@ const SnapshotInfo* NewestValid(const std::vector<SnapshotInfo>& snapshots) {
   return at == snapshots.end() ? nullptr : &*at;
 }
 
+SnapshotCover CoverOf(const SnapshotInfo* newest) {
+  if (newest == nullptr) return 0;
+  return {newest->header.log_position, newest->header.log_reaches};
+}
+
 absl::Status SetAside(FileSystem& files, const std::string& folder, const std::string& name,
                       std::vector<std::string>& actions) {
   const std::string path = folder + "/" + name;
-  const std::string aside = path + kDamagedSuffix;
+  // Numbers are given out again, and what an earlier repair set aside stays.
+  std::string aside = path + kDamagedSuffix;
+  for (int number = 2; files.Size(aside).ok(); ++number) {
+    aside = absl::StrCat(path, ".", number, kDamagedSuffix);
+  }
   if (absl::Status status = files.Rename(path, aside); !status.ok()) return status;
   actions.push_back(absl::StrCat(path, ": renamed to ", aside));
   return absl::OkStatus();
 }
 
-// A segment behind `end`, so that what lies behind it does not count any more.
+// A segment behind `end`, so that what lies behind it does not count any more. Where the snapshot
+// reaches further, another one behind a gap: records that come must not have numbers of which the
+// snapshot says that it has them.
 absl::Status BeginAnew(FileSystem& files, const std::string& folder, const LogEnd& end,
-                       std::vector<std::string>& actions) {
+                       std::uint64_t reaches, std::vector<std::string>& actions) {
   SegmentHeader header{.number = end.highest_number + 1,
                        .first_sequence = end.durable.sequence + 1,
                        .previous_number = end.durable.segment,
@@ -46,11 +58,24 @@ absl::Status BeginAnew(FileSystem& files, const std::string& folder, const LogEn
   // Of a log of which nothing is left: any number will do that the files of before have not.
   if (header.log_id == 0) header.log_id = Checksum(folder, header.number) | 1;
   const std::vector<std::string_view> records(end.tail.begin(), end.tail.end());
-  const auto file = CreateSegment(files, folder, header, records);
-  if (!file.ok()) return file.status();
-  actions.push_back(absl::StrCat(SegmentPath(folder, header.number),
-                                 ": the log goes on here, behind record ", end.last_sequence));
-  return absl::OkStatus();
+  const auto create = [&](std::span<const std::string_view> taken_over, std::uint64_t behind) {
+    const absl::Status status = CreateSegment(files, folder, header, taken_over).status();
+    if (!status.ok()) return status;
+    actions.push_back(absl::StrCat(SegmentPath(folder, header.number),
+                                   ": the log goes on here, behind record ", behind));
+    return absl::OkStatus();
+  };
+  if (absl::Status status = create(records, end.last_sequence); !status.ok()) return status;
+  if (reaches <= end.last_sequence) return absl::OkStatus();
+  std::uint64_t bytes = kFileHeaderBytes;
+  for (const std::string_view record : records) bytes += record.size();
+  header = {.number = header.number + 1,
+            .first_sequence = reaches + 1,
+            .previous_number = header.number,
+            .previous_bytes = bytes,
+            .log_id = header.log_id,
+            .behind_gap = true};
+  return create({}, reaches);
 }
 
 // What a repair found and did, and up to which record the log can be used.
@@ -59,14 +84,16 @@ struct Repaired {
   std::uint64_t kept = 0;
   bool log_damaged = false;
   std::optional<std::uint64_t> snapshot;  // the newest valid one
+  SnapshotCover cover = 0;                // its
 };
 
-absl::Status RepairLog(FileSystem& files, const std::string& folder, std::uint64_t position,
+absl::Status RepairLog(FileSystem& files, const std::string& folder, SnapshotCover cover,
                        Repaired& repaired) {
+  const std::uint64_t position = cover.all;
   RepairReport& report = repaired.report;
-  std::uint64_t highest = 0;  // a number is not used again, nor is a name of a file set aside
+  std::uint64_t highest = 0;  // a number of a file that is set aside here is not used again
   for (;;) {
-    LogReading reading = ReadLogPrefix(files, folder, position, IgnoreEntry);
+    LogReading reading = ReadLogPrefix(files, folder, cover, IgnoreEntry);
     highest = reading.end.highest_number = std::max(highest, reading.end.highest_number);
     repaired.kept = std::max(position, reading.end.last_sequence);
     if (reading.status.ok()) return absl::OkStatus();
@@ -91,13 +118,13 @@ absl::Status RepairLog(FileSystem& files, const std::string& folder, std::uint64
         return status;
       }
     }
-    if (covers) return BeginAnew(files, folder, reading.end, report.actions);
+    if (covers) return BeginAnew(files, folder, reading.end, cover.reaches, report.actions);
     if (reading.unusable.empty()) {  // no segment is left
       reading.end = {.log_id = reading.end.log_id,
                      .durable = {0, 0, position},
                      .last_sequence = position,
                      .highest_number = reading.end.highest_number};
-      return BeginAnew(files, folder, reading.end, report.actions);
+      return BeginAnew(files, folder, reading.end, cover.reaches, report.actions);
     }
   }
 }
@@ -119,12 +146,10 @@ absl::StatusOr<Repaired> Repair(FileSystem& files, const std::string& folder) {
       return status;
     }
   }
-  std::uint64_t position = 0;
-  if (const SnapshotInfo* newest = NewestValid(*snapshots)) {
-    repaired.snapshot = newest->header.number;
-    position = newest->header.log_position;
-  }
-  const absl::Status status = RepairLog(files, folder, position, repaired);
+  const SnapshotInfo* newest = NewestValid(*snapshots);
+  if (newest != nullptr) repaired.snapshot = newest->header.number;
+  repaired.cover = CoverOf(newest);
+  const absl::Status status = RepairLog(files, folder, repaired.cover, repaired);
   if (!status.ok()) return status;
   if (!report.actions.empty()) {
     if (absl::Status synced = files.SyncFolder(folder); !synced.ok()) return synced;
@@ -140,32 +165,34 @@ absl::StatusOr<bool> HasSegments(FileSystem& files, const std::string& folder) {
 }
 
 // What the repair does, without doing it, and what is lost then: a line each.
-absl::StatusOr<RepairReport> PlanRepair(FileSystem& files, const std::string& folder) {
+absl::StatusOr<Repaired> PlanRepair(FileSystem& files, const std::string& folder) {
   PlannedFiles plan(files);
   absl::StatusOr<Repaired> planned = Repair(plan, folder);
   if (!planned.ok()) return planned.status();
   RepairReport& report = planned->report;
-  if (report.faults.empty()) return report;
+  if (report.faults.empty()) return planned;
   const absl::StatusOr<bool> has_log = HasSegments(files, folder);
   if (!has_log.ok()) return has_log.status();
   if (planned->log_damaged) {
-    const absl::StatusOr<LostRecords> lost = FindLostRecords(files, folder, planned->kept);
+    const absl::StatusOr<LostRecords> lost =
+        FindLostRecords(files, folder, planned->kept, planned->cover.reaches);
     if (!lost.ok()) return lost.status();
     report.lost.push_back(lost->Text());
+  } else if (*has_log && planned->snapshot) {
+    report.lost.push_back(absl::StrCat("nothing: snapshot ", *planned->snapshot,
+                                       " and the log behind it have all that the damaged snapshot "
+                                       "had"));
   } else if (*has_log) {
-    report.lost.push_back(absl::StrCat(
-        "nothing: ",
-        planned->snapshot
-            ? absl::StrCat("snapshot ", *planned->snapshot, " and the log behind it have")
-            : std::string("the log has"),
-        " all that the damaged snapshot had"));
+    report.lost.push_back(
+        "what the damaged snapshots had of streams from before the log began; the log has the "
+        "rest");
   } else if (planned->snapshot) {
     report.lost.push_back(
         absl::StrCat("all that came behind snapshot ", *planned->snapshot, ": there is no log"));
   } else {
     report.lost.push_back("all streams: no snapshot is whole, and there is no log");
   }
-  return report;
+  return planned;
 }
 
 std::vector<std::uint64_t> NumbersOf(const std::vector<SegmentCheck>& checks) {
@@ -237,6 +264,8 @@ absl::Status CheckFiles(FileSystem& files, const std::string& folder, const LogR
       continue;
     }
     const auto older = [&](const SegmentPlace& place) { return place.number == number; };
+    // A log that could not be read as it is: what is left may be of it.
+    if (!reading.reached && absl::IsDataLoss(reading.status)) segment.use = SegmentUse::kLog;
     if (Holds(of_log, number)) {
       segment.use = SegmentUse::kLog;
     } else if (std::any_of(reading.end.segments.begin(), reading.end.segments.end(), older)) {
@@ -266,10 +295,9 @@ absl::StatusOr<StoreReport> VerifyStore(FileSystem& files, const std::string& fo
   for (const SnapshotInfo& info : report.snapshots) {
     if (!info.status.ok()) report.faults.push_back(Message(info.status));
   }
-  if (const SnapshotInfo* newest = NewestValid(report.snapshots)) {
-    report.log_position = newest->header.log_position;
-  }
-  LogReading reading = ReadLogPrefix(files, folder, report.log_position, IgnoreEntry);
+  const SnapshotCover cover = CoverOf(NewestValid(report.snapshots));
+  report.log_position = cover.all;
+  LogReading reading = ReadLogPrefix(files, folder, cover, IgnoreEntry);
   report.last_sequence = reading.end.last_sequence;
   report.records = report.last_sequence - std::min(report.last_sequence, report.log_position);
   report.notes = std::move(reading.end.notes);
@@ -278,24 +306,27 @@ absl::StatusOr<StoreReport> VerifyStore(FileSystem& files, const std::string& fo
     return checked;
   }
   if (report.ok()) return report;
-  absl::StatusOr<RepairReport> plan = PlanRepair(files, folder);
+  absl::StatusOr<Repaired> plan = PlanRepair(files, folder);
   if (absl::IsFailedPrecondition(plan.status())) {  // of another version: nothing is damaged
     report.notes.push_back("a repair changes nothing: expected a program that reads that version");
     return report;
   }
   if (!plan.ok()) return plan.status();
-  report.lost = std::move(plan->lost);
-  report.actions = std::move(plan->actions);
+  report.lost = std::move(plan->report.lost);
+  report.actions = std::move(plan->report.actions);
+  report.last_sequence = plan->kept;
+  report.records = plan->kept - std::min(plan->kept, report.log_position);
   return report;
 }
 
 absl::StatusOr<RepairReport> RepairStore(FileSystem& files, const std::string& folder) {
   // First what is lost: it is in the files that then have other names.
-  absl::StatusOr<RepairReport> plan = PlanRepair(files, folder);
-  if (!plan.ok() || plan->faults.empty()) return plan;
+  absl::StatusOr<Repaired> plan = PlanRepair(files, folder);
+  if (!plan.ok()) return plan.status();
+  if (plan->report.faults.empty()) return std::move(plan->report);
   absl::StatusOr<Repaired> repaired = Repair(files, folder);
   if (!repaired.ok()) return repaired.status();
-  repaired->report.lost = std::move(plan->lost);
+  repaired->report.lost = std::move(plan->report.lost);
   return std::move(repaired->report);
 }
 

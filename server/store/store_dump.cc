@@ -1,5 +1,7 @@
 #include "server/store/store_dump.h"
 
+#include <optional>
+
 #include "server/store/segment_file.h"
 #include "server/store/store_check.h"
 
@@ -9,18 +11,20 @@ namespace {
 absl::Status DumpSegment(FileSystem& files, const std::string& folder, const SegmentCheck& segment,
                          StoreVisitor& visitor) {
   const std::string path = SegmentPath(folder, segment.number);
-  const absl::StatusOr<std::string> bytes = files.Read(path, 0, segment.whole_bytes);
+  const absl::StatusOr<std::string> bytes = files.Read(
+      path, 0, segment.status.ok() ? segment.whole_bytes : segment.file_bytes);
   if (!bytes.ok()) return bytes.status();
   const absl::StatusOr<SegmentHeader> header = DecodeSegmentHeader(*bytes);
   if (!header.ok()) return absl::OkStatus();  // told as a fault
-  for (std::uint64_t at = kFileHeaderBytes; at < bytes->size();) {
-    const std::string_view rest = std::string_view(*bytes).substr(at);
-    const auto record = DecodeRecordHeader(rest, header->log_id);
-    const auto body = record ? RecordBody(rest, *record, header->log_id) : std::nullopt;
-    if (!body) break;  // changed since it was checked
-    visitor.Record(segment.number, at, *record, *body);
-    at += RecordBytes(record->body_bytes);
-  }
+  std::uint64_t whole_to = kFileHeaderBytes;
+  ScanRecords(
+      *bytes, kFileHeaderBytes, header->log_id,
+      [&](std::uint64_t offset, const RecordHeader& record, std::optional<std::string_view> body) {
+        if (!body) return;
+        const bool behind_damage = offset != whole_to;
+        visitor.Record(segment.number, offset, record, *body, behind_damage);
+        if (!behind_damage) whole_to += RecordBytes(record.body_bytes);
+      });
   return absl::OkStatus();
 }
 

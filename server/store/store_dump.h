@@ -21,9 +21,10 @@ class StoreVisitor {
   virtual ~StoreVisitor() = default;
   virtual void Snapshot(const SnapshotInfo& snapshot) = 0;
   virtual void Blob(const SnapshotInfo& snapshot, std::string_view name, std::string_view blob) = 0;
-  /// `segment`: its number; `offset`: of the header in its file.
+  /// `segment`: its number; `offset`: of the header in its file. `behind_damage`: whole, but behind
+  /// something in its file that is not.
   virtual void Record(std::uint64_t segment, std::uint64_t offset, const RecordHeader& header,
-                      std::string_view body) = 0;
+                      std::string_view body, bool behind_damage) = 0;
   /// A line each.
   virtual void Note(std::string_view note) = 0;
   virtual void Fault(std::string_view fault) = 0;

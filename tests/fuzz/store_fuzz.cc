@@ -98,8 +98,8 @@ class CountingVisitor final : public StoreVisitor {
   void Blob(const SnapshotInfo&, std::string_view name, std::string_view blob) override {
     Checksum(name, Checksum(blob, 0));
   }
-  void Record(std::uint64_t, std::uint64_t, const RecordHeader& header,
-              std::string_view body) override {
+  void Record(std::uint64_t, std::uint64_t, const RecordHeader& header, std::string_view body,
+              bool /*behind_damage*/) override {
     Require(header.body_bytes == body.size());
     Checksum(body, 0);
   }

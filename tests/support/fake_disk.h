@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,8 @@ class FakeDisk final : public store::FileSystem {
     const std::lock_guard lock(mutex_);
     fail_all_ = error;
   }
+  /// Called before each Create from now on, with the path.
+  void OnCreate(std::function<void(const std::string&)> told) { on_create_ = std::move(told); }
   /// While true, a sync of a file takes as long.
   void HoldSyncs(bool held) {
     const std::lock_guard lock(mutex_);
@@ -113,6 +116,7 @@ class FakeDisk final : public store::FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<store::WritableFile>> Create(const std::string& path) override {
+    if (on_create_) on_create_(path);
     const std::lock_guard lock(mutex_);
     if (const int error = Begin(DiskOp::kCreate)) return store::FileError("create", path, error);
     if (live_.contains(path)) return store::FileError("create", path, EEXIST);
@@ -306,6 +310,7 @@ class FakeDisk final : public store::FileSystem {
   DiskOp fail_op_ = DiskOp::kWrite;
   std::uint64_t fail_at_ = 0;
   int fail_error_ = EIO;
+  std::function<void(const std::string&)> on_create_;
   bool syncs_held_ = false;
   std::condition_variable syncs_go_on_;
   int fail_all_ = 0;

@@ -47,7 +47,7 @@ absl::StatusOr<Blobs> ReadBlobs(FileSystem& disk, std::uint64_t number) {
         return absl::OkStatus();
       });
   if (!header.ok()) return header.status();
-  EXPECT_EQ(*header, (SnapshotHeader{number, number * 10}));
+  EXPECT_EQ(*header, (SnapshotHeader{number, number * 10, number * 10}));
   return blobs;
 }
 

@@ -19,11 +19,12 @@ namespace {
 
 using testing::FakeDisk;
 
-void WriteSnapshot(FileSystem& disk, std::uint64_t number, std::uint64_t position) {
+void WriteSnapshot(FileSystem& disk, std::uint64_t number, std::uint64_t position,
+                   std::uint64_t reaches = 0) {
   auto writer = SnapshotWriter::Begin(disk, kFolder, number, position);
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->Add("until", std::to_string(position)).ok());
-  ASSERT_TRUE(writer->Finish().ok());
+  ASSERT_TRUE(writer->Finish(reaches).ok());
 }
 
 TEST(StoreCheckTest, AStoreWithoutFaults) {
@@ -129,13 +130,14 @@ struct Collected final : StoreVisitor {
     lines.push_back("blob " + std::string(name) + " " + std::string(blob));
   }
   void Record(std::uint64_t, std::uint64_t offset, const RecordHeader& header,
-              std::string_view body) override {
+              std::string_view body, bool behind_damage) override {
     EXPECT_GE(offset, kFileHeaderBytes);
     EXPECT_EQ(header.body_bytes, body.size());
     if (header.kind == RecordKind::kMark) {
       ++marks;
     } else {
-      lines.push_back("record " + std::to_string(header.sequence));
+      lines.push_back((behind_damage ? "behind damage: record " : "record ") +
+                      std::to_string(header.sequence));
     }
   }
   void Note(std::string_view note) override { lines.emplace_back(note); }
@@ -176,8 +178,12 @@ TEST(StoreCheckTest, RepairedStoresWork) {
     std::mt19937_64 random(seed);
     FakeDisk disk;
     const std::uint64_t last = WriteClosedLog(disk, 3 << 10, SmallLog(512 << random() % 3));
-    if (random() % 2 == 0) WriteSnapshot(disk, 1, random() % last);
-    if (random() % 2 == 0) WriteSnapshot(disk, 2, random() % (last + 1));
+    const auto snapshot = [&](std::uint64_t number) {
+      const std::uint64_t position = random() % (last + 1);
+      WriteSnapshot(disk, number, position, position + random() % (last + 1 - position));
+    };
+    if (random() % 2 == 0) snapshot(1);
+    if (random() % 2 == 0) snapshot(2);
     const std::vector<std::string> names = *disk.List(kFolder);
     for (std::uint64_t i = 1 + random() % 3; i > 0; --i) {
       const std::string path = kFolder + "/" + names[random() % names.size()];
@@ -211,14 +217,70 @@ TEST(StoreCheckTest, RepairedStoresWork) {
     EXPECT_TRUE(after->ok()) << after->faults.front();
     EXPECT_EQ(after->log_position, before->log_position);
     EXPECT_GE(after->last_sequence, before->last_sequence);
-    const ReadBack read = ReadAll(disk, after->log_position);
+    SnapshotCover cover = after->log_position;
+    for (const SnapshotInfo& info : after->snapshots) {
+      if (info.header.log_position == cover.all) {
+        cover.reaches = info.header.log_reaches;
+        break;
+      }
+    }
+    const ReadBack read = ReadAll(disk, cover);
+    ASSERT_TRUE(read.reading.status.ok()) << read.reading.status;
+    EXPECT_GE(read.reading.end.last_sequence, cover.reaches) << "numbers are given out again";
     Driver driver(disk, SmallLog(), read.reading.end);
     ASSERT_TRUE(driver.Append().ok());
     driver.Step();
     ASSERT_TRUE(driver.log().Close().ok());
-    EXPECT_EQ(ReadAll(disk, after->log_position).last, read.last + 1);
+    EXPECT_EQ(ReadAll(disk, cover).last, read.reading.end.last_sequence + 1);
     if (HasFailure()) return;
   }
+}
+
+// Damage of what the snapshot covers loses nothing, wherever in the log's last file it is.
+TEST(StoreCheckTest, DamageBeforeTheSnapshotLosesNothing) {
+  for (const std::uint64_t from_last : {0u, 1u, 2u, 9u, 17u}) {
+    FakeDisk whole;
+    const std::uint64_t last = WriteClosedLog(whole, 4 << 10, SmallLog(1 << 20));
+    ASSERT_GT(last, from_last + 1);
+    const std::uint64_t position = last - from_last;
+    WriteSnapshot(whole, 1, position, position);
+    const std::string path = kFolder + "/" + SegmentName(1);
+    std::uint64_t offset = kFileHeaderBytes;
+    for (std::uint64_t record = 1; record <= position; ++record) {
+      SCOPED_TRACE(::testing::Message() << "snapshot at " << position << ", record " << record);
+      const auto header =
+          DecodeRecordHeader(std::string_view(whole.bytes(path)).substr(offset), kLogId);
+      ASSERT_TRUE(header);
+      const auto disk = whole.Copy();
+      disk->bytes(path)[offset + 3] ^= 4;
+      const ReadBack read = ReadAll(*disk, position);
+      EXPECT_TRUE(read.reading.status.ok()) << read.reading.status;
+      EXPECT_EQ(read.last, last);
+      const auto report = VerifyStore(*disk, kFolder);
+      ASSERT_TRUE(report.ok());
+      EXPECT_TRUE(report->ok());
+      ASSERT_FALSE(report->notes.empty());
+      EXPECT_NE(report->notes[0].find("the snapshot covers it"), std::string::npos);
+      Driver again(*disk, SmallLog(), read.reading.end);
+      ASSERT_TRUE(again.Append().ok());
+      ASSERT_TRUE(again.log().Close().ok());
+      EXPECT_EQ(ReadAll(*disk, position).last, last + 1);
+      // The snapshot before it needs what is damaged, and says so.
+      EXPECT_TRUE(absl::IsDataLoss(ReadAll(*disk, record - 1).reading.status));
+      offset += RecordBytes(header->body_bytes);
+    }
+  }
+}
+
+TEST(StoreCheckTest, AnEarlierRepairsFilesStay) {
+  FakeDisk disk;
+  for (const char* aside : {".damaged", ".2.damaged", ".3.damaged"}) {
+    WriteSnapshot(disk, 1, 0);
+    disk.bytes(kFolder + "/" + SnapshotName(1))[70] ^= 1;
+    ASSERT_TRUE(RepairStore(disk, kFolder).ok());
+    EXPECT_TRUE(disk.Size(kFolder + "/" + SnapshotName(1) + aside).ok()) << aside;
+  }
+  EXPECT_EQ(disk.List(kFolder)->size(), 3u);
 }
 
 TEST(StoreCheckTest, AnotherVersionIsLeftAlone) {
