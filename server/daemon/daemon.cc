@@ -1,6 +1,8 @@
 #include "server/daemon/daemon.h"
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include "server/daemon/access_settings.h"
 #include "server/daemon/grpc_front.h"
 #include "server/daemon/process_memory.h"
+#include "server/daemon/progress_check.h"
 #include "server/daemon/stored_log.h"
 #include "server/http/http_server.h"
 #include "server/ingest/io_threads.h"
@@ -192,6 +195,9 @@ struct Daemon::Parts {
   std::unique_ptr<StoredLog> log;  // before the pipeline, which tells it of batches
   Pipeline pipeline;
   IoThreads io;  // after the pipeline: handlers left in it hold streams when it is destroyed
+  ProgressCheck progress{
+      [this](std::function<void()> work) { boost::asio::post(io.io(), std::move(work)); },
+      [this] { return ProgressOf(pipeline, metrics); }};
   std::optional<GrpcFront> grpc;
   std::optional<TcpServer> tcp;
   std::optional<StatsdServer> statsd;
@@ -363,6 +369,8 @@ const std::vector<Daemon::Endpoint>& Daemon::endpoints() const { return parts_->
 absl::Status Daemon::Reload() { return parts_->Reload(); }
 
 void Daemon::Tick() { parts_->pipeline.Trim(); }
+
+std::string Daemon::Stalled() { return parts_->progress.Stalled(); }
 
 void Daemon::Shutdown() {
   Parts& parts = *parts_;

@@ -51,6 +51,10 @@ class Daemon {
   static constexpr std::chrono::seconds kTick{5};
   void Tick();
 
+  /// What has not moved since the call before, for a watchdog; empty if all has
+  /// (progress_check.h). Thread: one.
+  std::string Stalled();
+
   /// Drains within the configured deadline. May be called once.
   void Shutdown();
 

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -18,6 +20,27 @@
 
 namespace tidemark::server {
 namespace {
+
+timespec Until(std::chrono::steady_clock::time_point then,
+               std::chrono::steady_clock::time_point now) {
+  const auto left = std::max(std::chrono::nanoseconds(0),
+                             std::chrono::duration_cast<std::chrono::nanoseconds>(then - now));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  return {.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+}
+
+// Tells the watchdog, unless something has not moved since it was told before; `stalled`: whether
+// that is so, logged when it changes.
+void TellAlive(Daemon& daemon, const ServiceManager& manager, bool& stalled) {
+  const std::string what = daemon.Stalled();
+  if (what.empty()) {
+    manager.Alive();
+    if (stalled) Log(LogLevel::kInfo, "it goes on; the watchdog is told again");
+  } else if (!stalled) {
+    Log(LogLevel::kError, "the watchdog is not told", {{"reason", what}});
+  }
+  stalled = !what.empty();
+}
 
 int Main(int argc, char** argv) {
   const EnvLookup env = [](const char* name) -> const char* { return std::getenv(name); };
@@ -77,9 +100,15 @@ int Main(int argc, char** argv) {
   const ServiceManager manager(env("NOTIFY_SOCKET"));
   manager.Ready();
 
+  // Neither steps with the wall clock.
+  using SteadyClock = std::chrono::steady_clock;
+  const auto pings = WatchdogInterval(env("WATCHDOG_USEC"), env("WATCHDOG_PID"), getpid());
+  SteadyClock::time_point next_tick = SteadyClock::now() + Daemon::kTick;
+  SteadyClock::time_point next_ping = pings ? SteadyClock::now() : SteadyClock::time_point::max();
+  bool stalled = false;
   while (true) {
-    const timespec tick{Daemon::kTick.count(), 0};
-    const int number = sigtimedwait(&signals, nullptr, &tick);
+    const timespec wait = Until(std::min(next_tick, next_ping), SteadyClock::now());
+    const int number = sigtimedwait(&signals, nullptr, &wait);
     if (number == SIGHUP) {
       manager.Reloading();
       // A refused reload is logged there and changes nothing.
@@ -97,8 +126,16 @@ int Main(int argc, char** argv) {
       remove_ports_file();
       (*daemon)->Shutdown();
       return 0;
-    } else if (number < 0) {
+    }
+    // Also where one signal follows another.
+    const SteadyClock::time_point now = SteadyClock::now();
+    if (now >= next_tick) {
       (*daemon)->Tick();
+      next_tick = now + Daemon::kTick;
+    }
+    if (now >= next_ping) {
+      TellAlive(**daemon, manager, stalled);
+      next_ping = now + *pings;
     }
   }
 }

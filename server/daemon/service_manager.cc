@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "server/telemetry/log.h"
 #include "server/window/concat.h"
@@ -37,7 +40,31 @@ std::string Send(const std::string& address, const std::string& message) {
   return sent == static_cast<ssize_t>(message.size()) ? "" : std::strerror(error);
 }
 
+std::optional<std::int64_t> PositiveNumber(const char* text) {
+  const std::string_view view(text);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), number);
+  if (error != std::errc() || end != view.data() + view.size() || number <= 0) return std::nullopt;
+  return number;
+}
+
 }  // namespace
+
+std::optional<std::chrono::microseconds> WatchdogInterval(const char* usec, const char* pid,
+                                                          pid_t self) {
+  if (usec == nullptr || *usec == '\0') return std::nullopt;
+  if (pid != nullptr && *pid != '\0' && PositiveNumber(pid) != std::int64_t{self}) {
+    return std::nullopt;
+  }
+  const std::optional<std::int64_t> limit = PositiveNumber(usec);
+  constexpr std::int64_t kPings = 4;
+  if (!limit || *limit < kPings) {
+    Log(LogLevel::kWarn, "the service manager's watchdog is not told anything",
+        {{"WATCHDOG_USEC", usec}, {"expected", "a whole number of microseconds"}});
+    return std::nullopt;
+  }
+  return std::chrono::microseconds(*limit / kPings);
+}
 
 void ServiceManager::Reloading() const {
   // The time lets a Type=notify-reload manager tell this reload from an earlier one.

@@ -6,9 +6,20 @@
 #ifndef TIDEMARK_SERVER_DAEMON_SERVICE_MANAGER_H_
 #define TIDEMARK_SERVER_DAEMON_SERVICE_MANAGER_H_
 
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
 #include <string>
 
 namespace tidemark::server {
+
+/// How often to say Alive, from the environment's WATCHDOG_USEC and WATCHDOG_PID (null: not set): a
+/// quarter of the time after which the manager takes silence for a fault, so that three in a row
+/// may be late. nullopt: nobody listens, or it is another process (sd_watchdog_enabled(3)) than
+/// `self` that is meant. What makes no sense is logged.
+std::optional<std::chrono::microseconds> WatchdogInterval(const char* usec, const char* pid,
+                                                          pid_t self);
 
 /// Thread: one. Without an address every method does nothing. A message that cannot be sent is
 /// logged, and the daemon goes on: the manager's own timeout decides what it makes of the silence.
@@ -21,6 +32,8 @@ class ServiceManager {
   /// Ready is to follow, whether or not the new configuration was taken.
   void Reloading() const;
   void Stopping() const { Tell("STOPPING=1"); }
+  /// Only while the daemon does its work (progress_check.h).
+  void Alive() const { Tell("WATCHDOG=1"); }
 
  private:
   void Tell(const std::string& message) const;

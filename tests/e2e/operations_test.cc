@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tests/e2e/test_daemon.h"
+#include "tests/summaries/cases.h"
 
 namespace tidemark::test {
 namespace {
@@ -213,6 +215,59 @@ TEST(Operations, ReloadTakesTheGoodAndRefusesTheBad) {
   const double good = reloads("ok") + reloads("success");
   EXPECT_EQ(good, 2);
   EXPECT_EQ(daemon.Metric("tidemark_config_reloads_total"), 4);
+}
+
+// Whatever is wrong with the file, under load, by signal and by HTTP: nothing of it is taken.
+TEST(Operations, AnyFaultOfAReloadKeepsTheOldConfiguration) {
+  const TemporaryFolder folder;
+  const std::string good = "[streams]\nquantile_epsilon = 0.02\n";
+  const std::string path = folder.Write("t.toml", good);
+  TestDaemon daemon({"--config", path});
+  const std::vector<std::string> faults = {
+      "[streams]\nquantile_epsilon = 0.03\n[limits]\nmax_streems = 5\n",
+      "[streams]\nquantile_epsilon = 0.03\n[limits]\nmax_streams = \"many\"\n",
+      "[streams]\nquantile_epsilon = 7\n",
+      "[streams]\nquantile_epsilon = 0.03\ntype = \"float65\"\n",
+      "[streams]\nquantile_epsilon = 0.03\n[log]\nlevel = \"loud\"\n",
+      "[streams\nquantile_epsilon = 0.03\n",
+      "[streams]\nquantile_epsilon = 0.03\n\xff\xfe\n",
+      std::string("[streams]\nquantile_epsilon = 0.03\n\0", 35),
+      "[[[[[[[[",
+  };
+  std::uint64_t pushed = 0, refused = 0;
+  const auto expect_kept = [&](const std::string& what, bool by_signal) {
+    SCOPED_TRACE(what);
+    ++refused;
+    if (by_signal) {
+      daemon.process().Signal(SIGHUP);
+    } else {
+      EXPECT_EQ(Http(daemon.port("http"), "/-/reload", "POST").code, 500);
+    }
+    Push(daemon.client(), "load", 1'000);
+    pushed += 1'000;
+    EXPECT_TRUE(WaitUntil([&] {
+      return daemon.Metric("tidemark_config_reloads_total{result=\"failed\"}") >=
+             static_cast<double>(refused);
+    }));
+    const std::string name = Numbered("after", refused);
+    EXPECT_EQ(daemon.client().CreateStream(name).config.quantile_epsilon, 0.02);
+  };
+  for (int round = 0; round < Cases(2, 50); ++round) {
+    for (const std::string& fault : faults) {
+      folder.Write("t.toml", fault);
+      expect_kept(fault, (refused + static_cast<std::uint64_t>(round)) % 2 == 0);
+    }
+    std::filesystem::remove(path);
+    expect_kept("no file", true);
+    std::filesystem::create_directory(path);
+    expect_kept("a folder", round % 2 == 0);
+    std::filesystem::remove(path);
+  }
+  EXPECT_EQ(daemon.Metric("tidemark_config_reloads_total"), static_cast<double>(refused));
+  EXPECT_EQ(daemon.client().DescribeStream("load").count, pushed);
+  folder.Write("t.toml", "[streams]\nquantile_epsilon = 0.03\n");
+  EXPECT_EQ(Http(daemon.port("http"), "/-/reload", "POST").code, 200);
+  EXPECT_EQ(daemon.client().CreateStream("last").config.quantile_epsilon, 0.03);
 }
 
 TEST(Operations, LogsAreJsonLineByLine) {

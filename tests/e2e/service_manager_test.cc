@@ -5,11 +5,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/test_daemon.h"
 
@@ -78,6 +82,70 @@ TEST(ServiceManager, ADaemonThatCannotStartNeverSaysReady) {
                                        .arguments = DaemonFlags({"--http", first.address("http")}),
                                        .environment = {{"NOTIFY_SOCKET", folder / "notify"}}});
   EXPECT_EQ(second.status, 1);
+  EXPECT_EQ(manager.Next(std::chrono::milliseconds(0)), "");
+}
+
+// The manager's watchdog: told again and again while the daemon works, and not while it is stopped.
+TEST(ServiceManager, IsToldThatItIsAlive) {
+  const TemporaryFolder folder;
+  ManagerSocket manager(folder / "notify");
+  TestDaemon daemon({}, {{"NOTIFY_SOCKET", folder / "notify"}, {"WATCHDOG_USEC", "200000"}});
+  EXPECT_EQ(manager.Next(), "READY=1");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(manager.Next(), "WATCHDOG=1");
+  client::Pusher pusher = daemon.client().Push("s");
+  pusher.Write(std::vector<double>(1'000'000, 1.5));
+  EXPECT_EQ(pusher.Finish().accepted, 1'000'000u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(manager.Next(), "WATCHDOG=1");
+  daemon.process().Signal(SIGSTOP);
+  while (!manager.Next(std::chrono::milliseconds(300)).empty()) continue;  // until none comes
+  daemon.process().Signal(SIGCONT);
+  EXPECT_EQ(manager.Next(), "WATCHDOG=1");
+  daemon.Stop();
+  std::string last;
+  for (std::string next = manager.Next(std::chrono::milliseconds(0)); !next.empty();
+       next = manager.Next(std::chrono::milliseconds(0))) {
+    last = next;
+  }
+  EXPECT_EQ(last, "STOPPING=1") << "none while it drains";
+}
+
+// Ready means that everything is there again: what the log holds, before the manager is told.
+TEST(ServiceManager, IsToldReadyBehindTheRecovery) {
+  const TemporaryFolder folder, data;
+  const std::vector<std::string> flags = {"--data-dir", data.path(), "--durability", "log"};
+  {
+    TestDaemon daemon(flags);
+    client::Pusher pusher = daemon.client().Push("s");
+    pusher.Write(std::vector<double>(500'000, 1.5));
+    EXPECT_EQ(pusher.Finish().accepted, 500'000u);
+    daemon.Kill();
+  }
+  ManagerSocket manager(folder / "notify");
+  {
+    TestDaemon daemon(flags, {{"NOTIFY_SOCKET", folder / "notify"}});
+    EXPECT_EQ(manager.Next(), "READY=1");
+    const auto log = daemon.Log();
+    const auto at = [&](const char* message) {
+      return std::find_if(log.begin(), log.end(),
+                          [&](const auto& line) { return line["message"] == message; });
+    };
+    ASSERT_NE(at("streams loaded"), log.end());
+    EXPECT_EQ((*at("streams loaded"))["values"], 500'000);
+    EXPECT_LT(at("streams loaded"), at("ready"));
+    EXPECT_EQ(daemon.client().DescribeStream("s").count, 500'000u);
+    daemon.Stop();
+    EXPECT_EQ(manager.Next(), "STOPPING=1");
+  }
+  // Damaged: never ready.
+  std::fstream file(data / "store/log-00000000000000000001",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(300);
+  file.put('\x5a');
+  file.close();
+  const Completed start = RunProgram({.program = TIDEMARKD_PROGRAM,
+                                      .arguments = DaemonFlags(flags),
+                                      .environment = {{"NOTIFY_SOCKET", folder / "notify"}}});
+  EXPECT_EQ(start.status, 1);
   EXPECT_EQ(manager.Next(std::chrono::milliseconds(0)), "");
 }
 

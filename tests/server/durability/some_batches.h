@@ -101,11 +101,12 @@ inline std::span<const std::byte> Bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// One batch, good or bad, the same for the same state of `random`.
+/// One batch, good or bad, of fewer than `values_end` values, the same for the same state of
+/// `random`.
 inline AppendResult SomeBatch(Random& random, Pipeline& pipeline, const StreamHandle& stream,
-                              RecordedTime time) {
+                              RecordedTime time, std::size_t values_end = 300) {
   const ElementType type = stream->settings().element();
-  const std::size_t count = random() % 8 == 0 ? 0 : random() % 300;
+  const std::size_t count = random() % 8 == 0 ? 0 : random() % values_end;
   const std::uint64_t how = random() % 12;
   if (how == 0) {  // half a value, a string for numbers, or numbers for strings
     return pipeline.AppendPacked(stream, Bytes(std::string(3, 'x')), time);
