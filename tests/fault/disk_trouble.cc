@@ -13,16 +13,15 @@
 namespace tidemark::fault {
 namespace {
 
-constexpr char kProbe[] = "shared";
-
-// One value, by a call without retries.
+// One value, by a call without retries: it may be counted in the end, though it is refused. So it
+// goes to a stream of its own.
 grpc::Status Push(v1::IngestService::Stub& stub) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + test::kPatience);
   v1::PushResponse response;
   const auto writer = stub.Push(&context, &response);
   v1::PushRequest request;
-  request.mutable_batch()->set_stream(kProbe);
+  request.mutable_batch()->set_stream(std::string(kProbeStream));
   request.mutable_batch()->set_type(v1::VALUE_TYPE_UINT64);
   request.mutable_batch()->set_packed(std::string(8, '\1'));
   writer->Write(request);
