@@ -35,12 +35,18 @@ double RefusedBatches(FaultRun& run) {
   return run.daemon()->Metric("tidemark_ingest_refused_total{reason=\"log_unavailable\"}");
 }
 
-void ExpectRefusedLoudly(FaultRun& run, const std::string& why) {
+void ExpectRefusedLoudly(FaultRun& run, const std::string& why,
+                         const std::function<void()>& again) {
   EXPECT_TRUE(test::WaitUntil([&] { return RefusedBatches(run) > 0; }));
   EXPECT_GE(run.daemon()->Metric("tidemark_log_failures_total"), 1);
   const auto stub = v1::IngestService::NewStub(
       grpc::CreateChannel(run.daemon().grpc_address(), grpc::InsecureChannelCredentials()));
-  const grpc::Status refused = Push(*stub);
+  grpc::Status refused;
+  EXPECT_TRUE(test::WaitUntil([&] {
+    again();
+    refused = Push(*stub);
+    return !refused.ok();
+  }));
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
   EXPECT_NE(refused.error_message().find(why), std::string::npos) << refused.error_message();
   EXPECT_NE(refused.error_details().find("google.rpc.RetryInfo"), std::string::npos);
@@ -55,6 +61,7 @@ void ExpectRefusedLoudly(FaultRun& run, const std::string& why) {
       EXPECT_GE(run.daemon()->client().Quantiles(name, {0.5}).n, n);
     }
   }
+  again();
   // What was durable before may be acknowledged still, and again; nothing else.
   EXPECT_TRUE(test::WaitUntil([&] {
     const std::uint64_t acknowledged = run.writers().acknowledged();

@@ -38,7 +38,7 @@ void RunRounds(int rounds, std::uint64_t seed, const RunOptions& options, std::m
     run.AwaitProgress();
     std::this_thread::sleep_for(milliseconds(random() % 100));
     fill(run);
-    ExpectRefusedLoudly(run, "No space left on device");
+    ExpectRefusedLoudly(run, "No space left on device", [&] { fill(run); });
     const bool kill = random() % 4 == 0;
     if (kill) {
       run.daemon().Kill();
