@@ -160,16 +160,18 @@ void GrpcFront::EndPushes() { parts_->ingest.EndCalls(); }
 
 void GrpcFront::Stop(std::chrono::milliseconds deadline) {
   if (parts_->server) {
-    const auto now = [] { return std::chrono::system_clock::now(); };
-    const auto end = now() + deadline;
+    // Not by the clock that may be set meanwhile.
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    const auto left = [&] { return end - std::chrono::steady_clock::now(); };
     EndPushes();
     parts_->queries.EndSubscriptions();
-    while (now() < end && (parts_->ingest.calls() > 0 || parts_->calls.running() > 0)) {
+    while (left().count() > 0 && (parts_->ingest.calls() > 0 || parts_->calls.running() > 0)) {
       std::this_thread::sleep_for(kCallsPoll);
     }
     // Shutdown waits for connections too, not only for calls, and a client that has nothing to do
     // may take seconds to close its own (gRPC's C++ clients look every 5 s).
-    parts_->server->Shutdown(std::min(end, now() + kLastWrites));
+    parts_->server->Shutdown(std::chrono::system_clock::now() +
+                             std::min<std::chrono::steady_clock::duration>(left(), kLastWrites));
     parts_->server.reset();
   }
   parts_->executor.Stop();

@@ -1,5 +1,7 @@
 #include "server/rpc/watch_reactor.h"
 
+#include <grpc/support/time.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -12,6 +14,16 @@
 #include "server/window/concat.h"
 
 namespace tidemark::server {
+namespace {
+
+// For grpc::Alarm, by the clock that nobody sets: by the other, a subscription would be silent for
+// as long as that is set back.
+gpr_timespec AlarmTime(std::chrono::steady_clock::duration from_now) {
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(from_now).count();
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_micros(us, GPR_TIMESPAN));
+}
+
+}  // namespace
 
 bool OpenSubscriptions::Add(const std::shared_ptr<WatchReactor>& subscription) {
   const std::lock_guard lock(mutex_);
@@ -47,7 +59,7 @@ WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::Watc
   const std::shared_ptr<WatchReactor> reactor(
       new WatchReactor(environment, std::move(caller), request));
   reactor->self_ = reactor;
-  reactor->next_look_ = std::chrono::system_clock::now();
+  reactor->next_look_ = std::chrono::steady_clock::now();
   absl::Status status = reactor->ReadRequest();
   if (!environment.open.Add(reactor))
     status = absl::UnavailableError("the server is shutting down");
@@ -112,13 +124,13 @@ void WatchReactor::CountError(absl::StatusCode code) {
 }
 
 void WatchReactor::SetAlarm() {
-  const auto now = std::chrono::system_clock::now();
+  const auto now = std::chrono::steady_clock::now();
   next_look_ = std::max(next_look_ + interval_, now);
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   alarm_ = std::make_unique<grpc::Alarm>();
   // Weak: an alarm keeps its callback after it fired, and this object keeps the alarm.
-  alarm_->Set(next_look_, [weak = weak_from_this()](bool fired) {
+  alarm_->Set(AlarmTime(next_look_ - now), [weak = weak_from_this()](bool fired) {
     const std::shared_ptr<WatchReactor> self = weak.lock();
     if (fired && self) self->Look();
   });

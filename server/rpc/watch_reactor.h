@@ -112,7 +112,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   Caller caller_;
   std::uint64_t asked_version_ = 0;  // of the caller, at the last look
   bool counted_ = true;              // in environment_.subscriptions
-  std::chrono::system_clock::time_point next_look_;
+  std::chrono::steady_clock::time_point next_look_;
   std::chrono::steady_clock::time_point look_begun_;
   v1::WatchResponse last_pushed_;
   bool pushed_any_ = false;

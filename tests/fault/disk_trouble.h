@@ -2,7 +2,7 @@
 #ifndef TIDEMARK_TESTS_FAULT_DISK_TROUBLE_H_
 #define TIDEMARK_TESTS_FAULT_DISK_TROUBLE_H_
 
-#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "tests/fault/fault_run.h"
@@ -13,7 +13,9 @@ namespace tidemark::fault {
 /// says `why`; queries of every stream go on; the metrics say so; the process answers that it is
 /// healthy; and acknowledgements come to
 /// rest.
-void ExpectRefusedLoudly(FaultRun& run, const std::string& why);
+/// `again` is called before each try: for a disk that is full until the log removes a segment.
+void ExpectRefusedLoudly(
+    FaultRun& run, const std::string& why, const std::function<void()>& again = [] {});
 
 /// Batches that were refused because of the log, as the metrics say.
 double RefusedBatches(FaultRun& run);

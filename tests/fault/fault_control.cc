@@ -11,7 +11,8 @@
 
 namespace tidemark::fault {
 
-FaultControl::FaultControl(std::string folder) : folder_(std::move(folder)) {
+FaultControl::FaultControl(std::string folder, std::string archive)
+    : folder_(std::move(folder)), archive_(std::move(archive)) {
   const std::string path = own_.Write("control", std::string(sizeof(Control), '\0'));
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   void* const at = fd < 0
@@ -28,7 +29,8 @@ FaultControl::~FaultControl() { munmap(control_, sizeof(Control)); }
 std::map<std::string, std::string> FaultControl::Environment() const {
   return {{"LD_PRELOAD", TIDEMARK_FAULT_LIBRARY},
           {kControlVariable, own_ / "control"},
-          {kFolderVariable, folder_}};
+          {kFolderVariable, folder_},
+          {kArchiveVariable, archive_}};
 }
 
 const char* FaultControl::Unusable() {

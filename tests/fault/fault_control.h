@@ -19,8 +19,9 @@ inline constexpr std::uint64_t kForEver = std::numeric_limits<std::uint64_t>::ma
 /// cannot be made.
 class FaultControl {
  public:
-  /// Of calls on files below this folder.
-  explicit FaultControl(std::string folder);
+  /// Of calls on files below `folder`. Segments of the log are linked to `archive` before they are
+  /// removed.
+  FaultControl(std::string folder, std::string archive);
   ~FaultControl();
   FaultControl(const FaultControl&) = delete;
   FaultControl& operator=(const FaultControl&) = delete;
@@ -53,6 +54,7 @@ class FaultControl {
 
  private:
   const std::string folder_;
+  const std::string archive_;
   test::TemporaryFolder own_;
   Control* control_ = nullptr;
 };

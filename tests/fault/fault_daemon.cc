@@ -63,8 +63,8 @@ int FaultDaemon::StartAgainAndAgain() {
 
 void FaultDaemon::Kill() { daemon_->Kill(); }
 
-bool FaultDaemon::AwaitKill() {
-  if (daemon_->process().Wait() != 128 + SIGKILL) return false;
+bool FaultDaemon::AwaitKill(std::chrono::milliseconds patience) {
+  if (daemon_->process().Wait(patience) != 128 + SIGKILL) return false;
   daemon_->Kill();  // it is over
   return true;
 }
@@ -79,7 +79,9 @@ void FaultDaemon::AwaitGrpc() {
 
 void FaultDaemon::CreateStreams() {
   AwaitGrpc();
-  for (const FaultStream& stream : kStreams) {
+  std::vector<FaultStream> streams(kStreams.begin(), kStreams.end());
+  streams.push_back({Kind::kShared, kProbeStream});
+  for (const FaultStream& stream : streams) {
     client::Code code{};
     const auto created = [&] {
       code = test::CodeOf(

@@ -3,6 +3,7 @@
 #ifndef TIDEMARK_TESTS_FAULT_FAULT_DAEMON_H_
 #define TIDEMARK_TESTS_FAULT_FAULT_DAEMON_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,7 +33,7 @@ class FaultDaemon {
   /// SIGKILL.
   void Kill();
   /// Waits for an end that a fault brings: SIGKILL. False if it does not come.
-  bool AwaitKill();
+  bool AwaitKill(std::chrono::milliseconds patience = test::kPatience);
   /// SIGTERM.
   void Stop();
   bool running() { return daemon_ != nullptr && daemon_->process().running(); }
@@ -40,8 +41,8 @@ class FaultDaemon {
   test::TestDaemon& operator*() { return *daemon_; }
   test::TestDaemon* operator->() { return daemon_.get(); }
 
-  /// The five streams of kStreams, in spite of a disk that fails at first. Waits until gRPC
-  /// connects again.
+  /// The streams of kStreams and kProbeStream, in spite of a disk that fails at first. Waits until
+  /// gRPC connects again.
   void CreateStreams();
   void AwaitGrpc();
 

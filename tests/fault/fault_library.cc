@@ -29,6 +29,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -189,6 +190,19 @@ bool Full(int fd, off_t end) {
   return true;
 }
 
+// A link to a segment that is about to be removed.
+void Keep(const char* path, int (*remove)(const char*)) {
+  const char* const archive = std::getenv(tidemark::fault::kArchiveVariable);
+  if (archive == nullptr || FileOf(path) != File::kLog) return;
+  std::array<char, 4096> kept;
+  const int length =
+      std::snprintf(kept.data(), kept.size(), "%s%s", archive, std::strrchr(path, '/'));
+  if (length < 0 || static_cast<std::size_t>(length) >= kept.size()) return;
+  if (std::string_view(kept.data()).ends_with(".tmp")) return;
+  static_cast<void>(remove(kept.data()));
+  static_cast<void>(link(path, kept.data()));
+}
+
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
 std::int64_t Shift() {
@@ -300,6 +314,7 @@ int rename(const char* from, const char* to) noexcept {
 
 int unlink(const char* path) noexcept {
   FAULT_NEXT(unlink);
+  Keep(path, next);
   const Visit visit(FileOf(path), Point::kLogRemove, Point::kSnapshotRemove);
   if (const int error = visit.error()) return Refuse(error);
   const int result = next(path);

@@ -73,10 +73,12 @@ struct Control {
   std::atomic<std::uint64_t> disk_bytes;
 };
 
-/// The variables of the environment from which the library knows its file and the folder. Without
-/// them it does nothing.
+/// The variables of the environment from which the library knows its file and the folder; without
+/// them it does nothing; and a folder to which each segment of the log is linked before it is
+/// removed.
 inline constexpr char kControlVariable[] = "FAULT_CONTROL";
 inline constexpr char kFolderVariable[] = "FAULT_FOLDER";
+inline constexpr char kArchiveVariable[] = "FAULT_ARCHIVE";
 
 }  // namespace tidemark::fault
 

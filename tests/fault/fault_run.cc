@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -25,7 +26,8 @@ void ExpectSame(const Bytes& a, const Bytes& b, const char* what) {
 FaultRun::FaultRun(std::uint64_t seed, const RunOptions& options)
     : seed_(seed),
       data_(options.data_folder.empty() ? folder_ / "data" : options.data_folder),
-      control_(options.preload ? std::make_unique<FaultControl>(data_) : nullptr),
+      control_(options.preload ? std::make_unique<FaultControl>(data_, folder_ / "archive")
+                               : nullptr),
       daemon_(data_, options.flags,
               control_ ? control_->Environment() : std::map<std::string, std::string>()) {
   const std::string archive = folder_ / "archive";
@@ -46,12 +48,15 @@ void FaultRun::StartWriters(WritersOptions options) {
 void FaultRun::AwaitProgress() {
   std::array<std::uint64_t, kWriters> before{};
   for (std::uint8_t i = 0; i < kWriters; ++i) before[i] = writers_->acknowledged(i);
-  const bool all = test::WaitUntil([&] {
-    for (std::uint8_t i = 0; i < kWriters; ++i) {
-      if (writers_->acknowledged(i) <= before[i]) return false;
-    }
-    return true;
-  });
+  constexpr std::chrono::minutes kLong{5};  // beside programs that take all of a machine
+  const bool all = test::WaitUntil(
+      [&] {
+        for (std::uint8_t i = 0; i < kWriters; ++i) {
+          if (writers_->acknowledged(i) <= before[i]) return false;
+        }
+        return true;
+      },
+      kLong);
   EXPECT_TRUE(all) << "a writer gets nothing through";
 }
 

@@ -28,6 +28,8 @@ inline constexpr std::array<FaultStream, 5> kStreams{{{Kind::kShared, "shared"},
                                                       {Kind::kTexts, "texts"},
                                                       {Kind::kWeighted, "weighted"},
                                                       {Kind::kTimed, "timed"}}};
+/// One more, of uint64, about which nothing is judged.
+inline constexpr std::string_view kProbeStream = "probe";
 client::StreamConfig ConfigOf(Kind kind);
 wire::WireElement WireOf(Kind kind);
 

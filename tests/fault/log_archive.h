@@ -14,7 +14,8 @@
 namespace tidemark::fault {
 
 /// Links what appears in `store` into `archive`, often enough that nothing is removed before: a
-/// segment lives for two snapshots at least, and these are a second apart.
+/// segment lives for two snapshots at least, and these are a second apart. On a machine that lets
+/// it wait for longer it would miss one; the preloaded library misses none.
 class LogArchive {
  public:
   /// `archive` exists; on the same file system unless `copies`.

@@ -26,7 +26,7 @@ struct WritersOptions {
   std::uint16_t tcp_port = 0;
   std::string grpc_address;
   /// After the last answer, before a writer gives up, which fails the test.
-  std::chrono::milliseconds retry_for{120'000};
+  std::chrono::milliseconds retry_for{600'000};
   /// Of each feed; a writer that has sent them ends by itself.
   std::uint64_t batches_max = std::numeric_limits<std::uint64_t>::max();
   std::size_t window_batches = 64;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/server/store/store_cases.h"
@@ -147,6 +148,40 @@ TEST(LogDamageTest, RandomDamage) {
     }
     ASSERT_FALSE(HasFailure());
   }
+}
+
+// A log of many records in few files, and up to eight of its bits.
+TEST(LogDamageTest, RandomFlips) {
+  FakeDisk disk;
+  const std::uint64_t last = WriteClosedLog(disk, 64 << 10, SmallLog(16 << 10));
+  const std::vector<std::string> paths = Paths(disk);
+  for (std::uint64_t seed = 0; seed < Seeds(500); ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    std::vector<std::pair<char*, char>> undo;
+    bool mark_hit = false;  // which alone says that the records of the last sync are durable
+    for (std::uint64_t i = 1 + random() % 8; i > 0; --i) {
+      const std::string& path = paths[random() % paths.size()];
+      std::string& bytes = disk.bytes(path);
+      const std::size_t at = random() % bytes.size();
+      mark_hit = mark_hit || (path == paths.back() && at >= bytes.size() - kRecordHeaderBytes);
+      char& byte = bytes[at];
+      undo.emplace_back(&byte, byte);
+      byte = static_cast<char>(byte ^ 1 << random() % 8);
+    }
+    const ReadBack read = ReadAll(disk);
+    if (read.reading.status.ok() && mark_hit) {
+      EXPECT_TRUE(read.last == last || !read.reading.end.notes.empty());
+    } else if (read.reading.status.ok()) {  // bits that were flipped back
+      EXPECT_EQ(read.last, last);
+    } else {
+      EXPECT_EQ(read.reading.status.code(), absl::StatusCode::kDataLoss) << read.reading.status;
+      EXPECT_NE(read.reading.status.message().find("lost"), std::string::npos);
+    }
+    for (auto at = undo.rbegin(); at != undo.rend(); ++at) *at->first = at->second;
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(ReadAll(disk).last, last);
 }
 
 TEST(LogDamageTest, MissingSegmentsAreNoticed) {

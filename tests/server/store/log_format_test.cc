@@ -16,7 +16,7 @@ namespace {
 
 TEST(LogFormatTest, EntriesComeBack) {
   for (std::uint64_t number = 0; number < Seeds(2'000); ++number) {
-    const auto owned = EntryOf(number);
+    const auto owned = MakeEntry(number, 200);
     auto record = EncodeEntry(owned->entry, kLogId);
     ASSERT_TRUE(record.ok()) << record.status();
     record->header.sequence = number;

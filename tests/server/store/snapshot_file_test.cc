@@ -108,6 +108,31 @@ TEST(SnapshotFileTest, EveryBitFlipped) {
   }
 }
 
+TEST(SnapshotFileTest, RandomFlips) {
+  FakeDisk disk;
+  const Blobs blobs = BlobsOf(1, 64 << 10);
+  ASSERT_TRUE(WriteBlobs(disk, 1, blobs).ok());
+  const std::string whole = disk.bytes(PathOf(1));
+  std::string& bytes = disk.bytes(PathOf(1));
+  for (std::uint64_t seed = 0; seed < Seeds(500); ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<std::size_t> flipped;
+    for (std::uint64_t i = 1 + random() % 8; i > 0; --i) {
+      flipped.push_back(random() % bytes.size());
+      bytes[flipped.back()] = static_cast<char>(bytes[flipped.back()] ^ 1 << random() % 8);
+    }
+    const bool damaged = bytes != whole;
+    const auto read = ReadBlobs(disk, 1);
+    if (damaged) {
+      ASSERT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << "seed " << seed;
+      ASSERT_NE(read.status().message().find(PathOf(1)), std::string::npos) << read.status();
+    } else {
+      ASSERT_TRUE(read.ok() && *read == blobs) << "seed " << seed;
+    }
+    for (const std::size_t at : flipped) bytes[at] = whole[at];
+  }
+}
+
 TEST(SnapshotFileTest, TheOneBeforeIsUsed) {
   FakeDisk disk;
   ASSERT_TRUE(WriteBlobs(disk, 1, BlobsOf(1, 500)).ok());

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -30,7 +31,7 @@ struct OwnedEntry {
   LogEntry entry;
 };
 /// The record `number`: of every kind in turn, with bodies of 0 to `bytes_max` bytes.
-inline std::unique_ptr<OwnedEntry> EntryOf(std::uint64_t number, std::size_t bytes_max = 200) {
+inline std::unique_ptr<OwnedEntry> MakeEntry(std::uint64_t number, std::size_t bytes_max) {
   std::mt19937_64 random(number);
   auto owned = std::make_unique<OwnedEntry>();
   const auto fill = [&](std::string& out, std::size_t bytes) {
@@ -88,6 +89,21 @@ inline std::unique_ptr<OwnedEntry> EntryOf(std::uint64_t number, std::size_t byt
 /// The bytes of an entry, to compare.
 inline std::string Bytes(const LogEntry& entry) { return EncodeEntry(entry, 0)->bytes; }
 
+/// The same, made once. Thread: one.
+struct KnownEntry {
+  std::unique_ptr<OwnedEntry> owned;
+  std::string bytes;  ///< to compare
+};
+inline const KnownEntry& EntryOf(std::uint64_t number, std::size_t bytes_max = 200) {
+  static std::map<std::pair<std::size_t, std::uint64_t>, KnownEntry> known;
+  KnownEntry& entry = known[{bytes_max, number}];
+  if (!entry.owned) {
+    entry.owned = MakeEntry(number, bytes_max);
+    entry.bytes = Bytes(entry.owned->entry);
+  }
+  return entry;
+}
+
 /// Reads the log and asserts that its records are those of EntryOf from `after` + 1 on, without a
 /// gap.
 struct ReadBack {
@@ -102,7 +118,7 @@ inline ReadBack ReadAll(FileSystem& disk, SnapshotCover cover = 0, std::size_t b
     if (sequence != cover.reaches + 1) {
       EXPECT_EQ(sequence, result.last + 1);
     }
-    EXPECT_EQ(Bytes(entry), Bytes(EntryOf(sequence, bytes_max)->entry)) << "record " << sequence;
+    EXPECT_EQ(Bytes(entry), EntryOf(sequence, bytes_max).bytes) << "record " << sequence;
     result.last = sequence;
     return absl::OkStatus();
   };
@@ -130,7 +146,7 @@ class Driver {
       EXPECT_GT(sequence, confirmed_) << "confirmed twice, or out of order";
       confirmed_ = sequence;
     };
-    const auto appended = log_.Append(EntryOf(sequence, bytes_max)->entry, done);
+    const auto appended = log_.Append(EntryOf(sequence, bytes_max).owned->entry, done);
     if (!appended.ok()) return appended.status();
     EXPECT_EQ(*appended, sequence);
     ++next_;
