@@ -1,6 +1,7 @@
 #include "server/access/file_text.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,6 +29,20 @@ absl::StatusOr<std::string> ReadFileText(const std::string& path, std::size_t by
     return absl::InvalidArgumentError(fmt::format("larger than {} bytes", bytes_max));
   }
   return text;
+}
+
+std::string OpenToOthers(const std::string& path) {
+  struct stat found {};
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode) ||
+      (found.st_mode & kOthers) == 0) {
+    return "";
+  }
+  std::string shown = "-rwxrwxrwx";
+  for (std::size_t i = 1; i < shown.size(); ++i) {
+    if ((found.st_mode & (mode_t{0400} >> (i - 1))) == 0) shown[i] = '-';
+  }
+  return shown;
 }
 
 }  // namespace tidemark::server

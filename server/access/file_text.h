@@ -14,6 +14,11 @@ namespace tidemark::server {
 /// more than `bytes_max` of memory, and 64 KiB.
 absl::StatusOr<std::string> ReadFileText(const std::string& path, std::size_t bytes_max);
 
+/// For a file that holds a secret: which others than its owner may read or write it, as `ls` shows
+/// it
+/// ("-rw-r--r--"); empty if none may, or if it is no file.
+std::string OpenToOthers(const std::string& path);
+
 }  // namespace tidemark::server
 
 #endif  // TIDEMARK_SERVER_ACCESS_FILE_TEXT_H_

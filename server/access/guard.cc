@@ -76,6 +76,28 @@ absl::Status Caller::MayAnything() {
   Follow();
   return policy_ ? Judge(policy_->MayAnything(identity_)) : absl::OkStatus();
 }
+std::string Caller::Peer() {
+  Follow();
+  if (policy_) {
+    // "principal" and a blank are in no address.
+    if (const std::string_view name = policy_->NameOf(identity_); !name.empty()) {
+      return "principal " + std::string(name);
+    }
+  } else if (!credentials_.certificate_names.empty()) {
+    return "certificate " + credentials_.certificate_names.front();
+  }
+  const PeerTable* const peers = guard_ == nullptr ? nullptr : guard_->peers();
+  if (credentials_.loopback && (peers == nullptr || !peers->limits().loopback_is_one_peer)) {
+    return "";
+  }
+  return PeerOfAddress(credentials_.address);
+}
+
+absl::Status Caller::Hold(PeerResource what, std::uint64_t amount, PeerShare& share) {
+  PeerTable* const peers = guard_ == nullptr ? nullptr : guard_->peers();
+  return peers == nullptr ? absl::OkStatus() : peers->Take(Peer(), what, amount, protocol_, share);
+}
+
 bool Caller::Sees(std::string_view stream) {
   Follow();
   return !policy_ || policy_->Sees(identity_, stream);

@@ -11,10 +11,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "server/access/peers.h"
 #include "server/access/policy.h"
 #include "server/telemetry/metrics.h"
 
@@ -31,6 +33,10 @@ class Guard {
   /// From now on these; null: no rules.
   void Set(std::shared_ptr<const Policy> policy);
   std::shared_ptr<const Policy> policy() const;
+  /// Bounds what one peer may take; null, as it begins: nothing does. Before the first caller.
+  /// `peers` outlives every caller.
+  void HoldTo(PeerTable* peers) { peers_ = peers; }
+  PeerTable* peers() const { return peers_; }
   /// Changes with every Set.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   std::int64_t Now() const { return clock_(); }
@@ -40,6 +46,7 @@ class Guard {
  private:
   Metrics& metrics_;
   const std::function<std::int64_t()> clock_;
+  PeerTable* peers_ = nullptr;
   std::atomic<std::uint64_t> generation_{0};
   mutable std::mutex mutex_;
   std::shared_ptr<const Policy> policy_;  // guarded by mutex_
@@ -59,6 +66,15 @@ class Caller {
   absl::Status MayOverAll(Role role);
   absl::Status MayAnything();
   bool Sees(std::string_view stream);
+
+  /// As whom the caller is counted: who the rules say it is, or without rules the first name of its
+  /// client certificate; else, and where that is anonymous or unknown, the peer of its address. "":
+  /// as nobody, since it is on this machine, where one address is many callers.
+  std::string Peer();
+  /// Puts a share of the peer's limit into `share`, or leaves it, if it is one already; what
+  /// `share` was of another peer is given back. Errors: RESOURCE_EXHAUSTED, counted; `share` is
+  /// unchanged.
+  absl::Status Hold(PeerResource what, std::uint64_t amount, PeerShare& share);
 
   /// Grows, from 1, whenever what was allowed before may be refused now: other rules, or an expired
   /// token. Who keeps an answer keeps the version from before the question, and asks again when it

@@ -63,6 +63,9 @@ struct Credentials {
   bool certificate = false;
   /// The caller is on this machine.
   bool loopback = false;
+  /// Where it is: a numeric address, as the kernel's are written; empty if that is not known. No
+  /// rule asks for it.
+  std::string address = {};
 };
 
 enum class Denial : std::uint8_t {
@@ -128,6 +131,12 @@ class Policy {
   /// Any role over some stream; over this stream.
   Decision MayAnything(const Identity& who) const;
   bool Sees(const Identity& who, std::string_view stream) const;
+
+  /// Who it is; empty for nobody, and for anonymous.
+  std::string_view NameOf(const Identity& who) const {
+    const bool known = who.refused_.allowed() && who.principal_ != anonymous_;
+    return known ? std::string_view(principals_[who.principal_].name) : std::string_view();
+  }
 
   std::size_t principals() const { return principals_.size(); }
 

@@ -162,6 +162,18 @@ struct Config {
     /// Open connections of each protocol.
     std::uint64_t max_connections = 1000;
     std::uint64_t max_subscriptions = 1000;
+    /// Of one peer (server/access/peers.h). 0: half of max_connections, so that who takes all locks
+    /// no one else out. Calls are those of gRPC under way.
+    std::uint64_t max_connections_per_peer = 0;
+    std::uint64_t max_calls_per_peer = 0;
+    /// Of one peer: read buffers of framed TCP and StatsD, requests of gRPC that wait; 0: no limit.
+    /// Room for 512 connections with usual read buffers.
+    std::uint64_t max_bytes_per_peer = std::uint64_t{256} << 20;
+    /// What gRPC may hold of messages, connections and calls before and behind the services; 0: no
+    /// limit. At it, new connections and calls are refused or cut.
+    std::uint64_t max_grpc_bytes = std::uint64_t{512} << 20;
+    /// Callers on this machine who show no name share these too.
+    bool loopback_is_one_peer = false;
     /// A connection of framed TCP or StatsD that has sent nothing for so long is closed; 0: never.
     /// (gRPC finds peers that are gone by pings of its own.)
     std::uint64_t idle_timeout_s = 600;

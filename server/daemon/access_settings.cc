@@ -16,6 +16,15 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return ReadFileText(path, kFileBytesMax);
 }
 
+// As ssh does; but a start is not refused for it: a group may be meant.
+void WarnIfOpen(std::string_view what, const std::string& path,
+                std::vector<std::string>& warnings) {
+  const std::string mode = OpenToOthers(path);
+  if (mode.empty()) return;
+  warnings.push_back(Concat(what, " \"", path, "\" is open to others than its owner (", mode,
+                            "); expected -rw-------"));
+}
+
 }  // namespace
 
 absl::StatusOr<AccessSettings> LoadAccess(const Config& config, std::int64_t now_us) {
@@ -26,7 +35,11 @@ absl::StatusOr<AccessSettings> LoadAccess(const Config& config, std::int64_t now
       return absl::InvalidArgumentError(Concat("access.rules_file: \"", path, "\" cannot be read: ",
                                                std::string(text.status().message())));
     }
-    const Policy::Sources sources{.file = ReadFile, .environment = [](const char* name) {
+    const auto read_token = [&warnings = settings.warnings](const std::string& file) {
+      WarnIfOpen("a token's file", file, warnings);
+      return ReadFile(file);
+    };
+    const Policy::Sources sources{.file = read_token, .environment = [](const char* name) {
                                     return static_cast<const char*>(std::getenv(name));
                                   }};
     auto policy = Policy::Parse(*text, path, sources);
@@ -41,6 +54,7 @@ absl::StatusOr<AccessSettings> LoadAccess(const Config& config, std::int64_t now
                             now_us);
     if (!material.ok()) return material.status();
     settings.tls = *std::move(material);
+    WarnIfOpen("tls.key_file:", tls.key_file, settings.warnings);
   }
   return settings;
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/access/policy.h"
@@ -15,6 +17,8 @@ namespace tidemark::server {
 struct AccessSettings {
   std::shared_ptr<const Policy> policy;    ///< null: no rules
   std::shared_ptr<const TlsMaterial> tls;  ///< null: no TLS
+  /// Faults that refuse nothing, each in one line: files with secrets that others may read.
+  std::vector<std::string> warnings;
 };
 
 /// Reads and checks both, or neither. Errors: INVALID_ARGUMENT, one line for each fault, with its

@@ -17,6 +17,7 @@
 #include "gpu/sort/sorter_factory.h"
 #include "server/daemon/access_settings.h"
 #include "server/daemon/grpc_front.h"
+#include "server/daemon/peer_limits.h"
 #include "server/daemon/process_memory.h"
 #include "server/daemon/progress_check.h"
 #include "server/daemon/stored_log.h"
@@ -147,6 +148,12 @@ void LogIngest(IngestLogLevel level, std::string_view message) {
   Log(as, "ingest", {{"detail", message}});
 }
 
+void LogWarnings(const AccessSettings& access) {
+  for (const std::string& one : access.warnings) {
+    Log(LogLevel::kWarn, "a secret may be read by others", {{"detail", one}});
+  }
+}
+
 ListenOptions ListenAt(const HostPort& address, const Config& config) {
   ListenOptions options;
   options.host = address.host;
@@ -164,6 +171,7 @@ struct Daemon::Parts {
       : config(config_in),
         source(std::move(source_in)),
         metrics(TIDEMARK_VERSION),
+        peers(PeerLimitsOf(config.limits), metrics),
         guard(metrics, Now),
         pipeline(PipelineOptionsOf(config), SorterOf(config, metrics), metrics, LogSorterError),
         io(static_cast<int>(
@@ -190,6 +198,7 @@ struct Daemon::Parts {
 
   // In the order in which they depend on one another: destruction runs upwards.
   Metrics metrics;
+  PeerTable peers;
   Guard guard;
   std::optional<TlsHolder> tls;
   std::unique_ptr<StoredLog> log;  // before the pipeline, which tells it of batches
@@ -207,8 +216,10 @@ struct Daemon::Parts {
 absl::Status Daemon::Parts::SetAccess() {
   absl::StatusOr<AccessSettings> access = LoadAccess(config, Now());
   if (!access.ok()) return access.status();
+  LogWarnings(*access);
   if (access->tls) tls.emplace(std::move(access->tls));
   guard.Set(std::move(access->policy));
+  guard.HoldTo(&peers);
   for (const std::string& one : InsecureListeners(config)) {
     Log(LogLevel::kWarn, "insecure: other machines reach a listener",
         {{"listener", one}, {"allowed_by", "listen.allow_insecure"}});
@@ -333,6 +344,7 @@ absl::Status Daemon::Parts::Reload() {
         {{"error", std::string(access.status().message())}});
     return access.status();
   }
+  LogWarnings(*access);
   // Nothing below can fail.
   if (tls && access->tls) tls->Set(std::move(access->tls));
   guard.Set(std::move(access->policy));

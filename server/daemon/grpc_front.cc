@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "server/daemon/grpc_credentials.h"
+#include "server/daemon/grpc_log.h"
+#include "server/daemon/peer_limits.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/ingest_service.h"
 #include "server/rpc/message_bytes.h"
@@ -42,6 +45,11 @@ constexpr int kClientPingMs = 10'000;
 // A dead peer of a long subscription is found out after this and kPingTimeoutMs.
 constexpr int kServerPingMs = 60'000;
 constexpr int kPingTimeoutMs = 20'000;
+// Of all headers of a call; a token has some hundred bytes.
+constexpr int kMetadataBytesMax = 8 << 10;
+// Calls that one connection may have under way, whatever its peer may: beyond, a client waits by
+// itself and is told nothing, so that fewer would hang a program with many subscriptions.
+constexpr std::uint64_t kStreamsMin = 1000;
 // At shutdown: how often open calls are counted, and the time for the last answers to leave.
 constexpr std::chrono::milliseconds kCallsPoll{5};
 constexpr std::chrono::milliseconds kLastWrites{200};
@@ -68,13 +76,35 @@ absl::Status CheckAddress(const HostPort& address) {
                                        in_use ? "address already in use" : error.message()));
 }
 
+int MillisOf(std::uint64_t seconds) {
+  return static_cast<int>(std::min<std::uint64_t>(seconds * 1000, std::numeric_limits<int>::max()));
+}
+
+// gRPC reads a message whole before a service sees the call, and so before it is known who calls:
+// what connections and calls may hold there is bounded as a whole. No age of connections: those
+// with calls would only be told to make another.
+void LimitMemory(grpc::ServerBuilder& builder, const Config::Limits& limits) {
+  if (limits.max_grpc_bytes > 0) {
+    grpc::ResourceQuota quota("tidemark");
+    quota.Resize(limits.max_grpc_bytes);
+    builder.SetResourceQuota(quota);  // which keeps it
+  }
+  const std::uint64_t calls = std::max(kStreamsMin, PeerLimitsOf(limits).calls);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(calls));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
+  if (limits.idle_timeout_s > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, MillisOf(limits.idle_timeout_s));
+  }
+}
+
 }  // namespace
 
 struct GrpcFront::Parts {
-  Parts(const Config& config_in, Pipeline& pipeline, Metrics& metrics, const Guard& guard,
+  Parts(const Config& config_in, Pipeline& pipeline, Metrics& metrics_in, const Guard& guard,
         const TlsHolder* tls_in, std::function<std::int64_t()> clock,
         std::function<void(v1::GetInfoResponse&)> fill_info)
       : config(config_in),
+        metrics(metrics_in),
         tls(tls_in),
         engine(pipeline),
         executor(
@@ -91,6 +121,7 @@ struct GrpcFront::Parts {
         info(pipeline, std::move(fill_info), &guard) {}
 
   const Config& config;
+  Metrics& metrics;
   const TlsHolder* const tls;
   QueryEngine engine;
   Executor executor;
@@ -120,6 +151,7 @@ absl::Status GrpcFront::Start() {
   // The library prints a line for every text that is not UTF-8, in no format of ours and as often
   // as somebody sends one. Such messages are refused, answered and counted.
   google::protobuf::SetLogHandler(nullptr);
+  TakeGrpcLog(parts_->tls != nullptr ? &parts_->metrics.TlsFailed("grpc") : nullptr);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
@@ -132,6 +164,7 @@ absl::Status GrpcFront::Start() {
   // Of TLS and HTTP/2, which half a connection would otherwise keep up for two minutes.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(parts_->config.tls.handshake_timeout_s * 1000));
+  LimitMemory(builder, parts_->config.limits);
   builder.SetMaxReceiveMessageSize(static_cast<int>(ReceiveBytesMax(parts_->config)));
   parts_->credentials =
       parts_->tls != nullptr ? GrpcTlsCredentials(*parts_->tls) : grpc::InsecureServerCredentials();
@@ -173,6 +206,7 @@ void GrpcFront::Stop(std::chrono::milliseconds deadline) {
     parts_->server->Shutdown(std::chrono::system_clock::now() +
                              std::min<std::chrono::steady_clock::duration>(left(), kLastWrites));
     parts_->server.reset();
+    TakeGrpcLog(nullptr);
   }
   parts_->executor.Stop();
 }

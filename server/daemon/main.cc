@@ -2,6 +2,7 @@
 //
 // Exit status: 0 done, 1 the daemon could not start, 2 the settings are wrong.
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,15 @@ void TellAlive(Daemon& daemon, const ServiceManager& manager, bool& stalled) {
   stalled = !what.empty();
 }
 
+// As many descriptors as the system lets the process have: the usual 1,024 are for programs that
+// use select(), and fewer than the limits of connections.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int Main(int argc, char** argv) {
   const EnvLookup env = [](const char* name) -> const char* { return std::getenv(name); };
   const absl::StatusOr<ParsedArgs> args = ParseCommandLine(argc, argv, env);
@@ -56,6 +66,9 @@ int Main(int argc, char** argv) {
       std::cerr << access.status().message() << "\n";
       return 2;
     }
+    if (args->check_config) {
+      for (const std::string& one : access->warnings) std::cerr << "warning: " << one << "\n";
+    }
   }
   if (args->action == ParsedArgs::Action::kPrintAndExit) {
     std::cout << args->text;
@@ -64,6 +77,7 @@ int Main(int argc, char** argv) {
   SetUpLog(ParseLogLevel(args->config.log.level).value_or(LogLevel::kInfo),
            ParseLogFormat(args->config.log.format).value_or(LogFormat::kText));
 
+  RaiseDescriptorLimit();
   // gRPC's threads inherit it; those that take values in or sort them say otherwise.
   EnterThreadRole(ThreadRole::kAnswers, {});
   // Blocked before any thread starts, so that every thread inherits it and only sigtimedwait sees

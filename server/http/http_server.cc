@@ -37,6 +37,9 @@ constexpr std::size_t kDrainBytes = 64 * 1024;
 /// Pause after accept() failed (no file descriptors left is the usual cause), instead of spinning.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+/// Of one peer, whatever the others have.
+constexpr int kTooMany = 429;
+
 std::string Message(const error_code& error) {
   std::string text = error.message();
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -87,12 +90,20 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// From what its peer may have; false: nothing is left, which is counted.
+  bool TakePlace() { return WhoAsks({}).Hold(PeerResource::kConnections, 1, place_).ok(); }
+
+  /// Instead of Begin.
+  tcp::socket TakeSocket() { return stream_.lowest().release_socket(); }
+
   void Begin() {
     if constexpr (std::is_same_v<Stream, SecureStream>) {
       stream_.lowest().expires_after(shared_.options.handshake_timeout);
       stream_.stream.async_handshake(asio::ssl::stream_base::server,
                                      [self = Self()](const error_code& error) {
-                                       if (!error) {
+                                       if (!error && !self->TakePlace()) {
+                                         self->Refuse(kTooMany, "too many connections of one peer");
+                                       } else if (!error) {
                                          self->Read();
                                        } else if (self->shared_.callbacks.tls_failed) {
                                          self->shared_.callbacks.tls_failed();
@@ -123,6 +134,12 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
       const std::string_view method(request.method_string().data(), request.method_string().size());
       const std::string_view target(request.target().data(), request.target().size());
       Caller caller = WhoAsks(request);
+      // A token may show who it is.
+      if (const absl::Status place = caller.Hold(PeerResource::kConnections, 1, place_);
+          !place.ok()) {
+        Refuse(kTooMany, std::string(place.message()));
+        return;
+      }
       Write(Answer(method, target, shared_.callbacks, caller), request.version(),
             request.keep_alive(), request.method() == http::verb::head);
     } else if (error == http::error::header_limit) {
@@ -148,7 +165,8 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
     Credentials shown;
     error_code error;
     const auto peer = stream_.lowest().socket().remote_endpoint(error);
-    shown.loopback = !error && IsLoopback(peer.address().to_string());
+    if (!error) shown.address = peer.address().to_string();
+    shown.loopback = IsLoopback(shown.address);
     if (const auto count = request.count(http::field::authorization); count > 0) {
       const auto header = request[http::field::authorization];
       // More than one is as wrong as a wrong one.
@@ -210,8 +228,9 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   }
 
   void Drain(std::size_t bytes_left) {
+    if (!drained_) drained_ = std::make_unique<std::array<char, 4096>>();
     stream_.stream.async_read_some(
-        asio::buffer(drained_),
+        asio::buffer(*drained_),
         [self = Self(), bytes_left](const error_code& error, std::size_t bytes) {
           if (!error && bytes < bytes_left) self->Drain(bytes_left - bytes);
         });
@@ -219,10 +238,11 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
 
   Stream stream_;
   Shared& shared_;
+  PeerShare place_;  // one connection
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
-  std::array<char, 4096> drained_;
+  std::unique_ptr<std::array<char, 4096>> drained_;  // once it closes
 };
 
 }  // namespace
@@ -244,7 +264,7 @@ struct HttpServer::Running {
       if (shared.connections < shared.options.max_connections) {
         Serve(std::move(socket));
       } else {
-        TurnAway(std::move(socket));
+        TurnAway(std::move(socket), 503);
       }
       Accept();
     });
@@ -252,24 +272,35 @@ struct HttpServer::Running {
 
   void Serve(tcp::socket socket) {
     if (shared.options.tls != nullptr) {
-      std::make_shared<Connection<SecureStream>>(std::move(socket), shared,
-                                                 shared.options.tls->Get())
-          ->Begin();
+      Serve(std::make_shared<Connection<SecureStream>>(std::move(socket), shared,
+                                                       shared.options.tls->Get()));
     } else {
-      std::make_shared<Connection<PlainStream>>(std::move(socket), shared)->Begin();
+      Serve(std::make_shared<Connection<PlainStream>>(std::move(socket), shared));
+    }
+  }
+
+  template <class AnyConnection>
+  void Serve(const std::shared_ptr<AnyConnection>& connection) {
+    if (connection->TakePlace()) {
+      connection->Begin();
+    } else {
+      TurnAway(connection->TakeSocket(), kTooMany);
     }
   }
 
   /// So short an answer fits any socket's buffer, so it is sent without waiting.
-  void TurnAway(tcp::socket socket) const {
-    static constexpr std::string_view kAnswer =
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
-        "Content-Length: 21\r\nConnection: close\r\n\r\ntoo many connections\n";
-    shared.Count("other", 503);
+  void TurnAway(tcp::socket socket, int code) const {
+    const std::string_view answer =
+        code == kTooMany
+            ? "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\n"
+              "Content-Length: 33\r\nConnection: close\r\n\r\ntoo many connections of one peer\n"
+            : "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"
+              "Content-Length: 21\r\nConnection: close\r\n\r\ntoo many connections\n";
+    shared.Count("other", code);
     if (shared.options.tls != nullptr) return;  // closed: words would need a handshake
     error_code ignored;
     socket.non_blocking(true, ignored);
-    socket.write_some(asio::buffer(kAnswer.data(), kAnswer.size()), ignored);
+    socket.write_some(asio::buffer(answer.data(), answer.size()), ignored);
     socket.shutdown(tcp::socket::shutdown_send, ignored);
   }
 

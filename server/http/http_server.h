@@ -17,7 +17,8 @@ namespace tidemark::server {
 struct HttpOptions {
   /// Port 0 takes a free one.
   HostPort address = {"127.0.0.1", 0};
-  /// Beyond this a connection is answered with 503 and closed.
+  /// Beyond this a connection is answered with 503 and closed; with 429 where its peer has all that
+  /// one may have (server/access/peers.h, by `guard`).
   std::size_t max_connections = 1000;
   /// A whole request must have come, or its answer have gone, within this time; an idle kept-alive
   /// connection is closed after it.

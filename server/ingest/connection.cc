@@ -19,6 +19,10 @@ using boost::system::error_code;
 // Reads of one connection before the others on the same thread get their turn: 4 x 512 KiB are
 // about a millisecond.
 constexpr int kReadsPerTurn = 4;
+// Of a frame that is not whole yet, within the idle timeout: less is no sending.
+constexpr std::size_t kProgressBytes = std::size_t{16} << 10;
+// What arrives too late is read in pieces of this.
+constexpr std::size_t kRefusedChunk = std::size_t{16} << 10;
 // From the decision to close until the socket is closed whatever the peer does.
 constexpr std::chrono::milliseconds kCloseLimit{5000};
 // A peer that has been silent for so long while we linger has nothing on its way that a reset could
@@ -38,7 +42,8 @@ Credentials CredentialsOf(const asio::ip::tcp::socket& socket) {
   error_code error;
   Credentials shown;
   const auto peer = socket.remote_endpoint(error);
-  shown.loopback = !error && IsLoopback(peer.address().to_string());
+  if (!error) shown.address = peer.address().to_string();
+  shown.loopback = IsLoopback(shown.address);
   return shown;
 }
 
@@ -56,12 +61,15 @@ Connection::Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
       close_timer_(socket_.get_executor()),
       handshake_timer_(socket_.get_executor()),
       quiet_timer_(socket_.get_executor()),
-      last_activity_(context.clocks.steady()) {
+      last_activity_(context.clocks.steady()),
+      last_progress_(last_activity_.load()) {
   error_code ignored;
   socket_.non_blocking(true, ignored);
   // Acknowledgements are small and awaited.
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
+
+absl::Status Connection::TakePlace() { return caller_.Hold(PeerResource::kConnections, 1, place_); }
 
 void Connection::Start() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
@@ -123,6 +131,12 @@ void Connection::OnSecured() {
   }
   caller_ = Caller(context_.guard, context_.protocol, std::move(shown));
   last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
+  Progress();
+  if (const absl::Status place = TakePlace(); !place.ok()) {
+    SayWhy(place);
+    Finish();
+    return;
+  }
   if (!MustIntroduceItself()) handshake_timer_.cancel();
   WaitReadable();
 }
@@ -174,6 +188,7 @@ void Connection::ReleaseBuffer() {
     if (!self->buffer_.empty() || self->state_ != State::kOpen) return;
     self->OnQuiet();
     self->buffer_.Release();
+    self->bytes_.Force(0);
     self->buffer_bytes_.store(0, std::memory_order_relaxed);
   });
 }
@@ -213,9 +228,9 @@ std::size_t Connection::ReadSome(std::span<std::byte> room, error_code& error) {
 
 void Connection::OnReadable() {
   for (int turn = 0; turn < kReadsPerTurn; ++turn) {
-    std::span<std::byte> room = buffer_.Prepare(needed_);
+    if (!MakeRoom()) return;
+    std::span<std::byte> room = buffer_.Prepare();
     if (drain_left_ > 0) room = room.first(std::min(room.size(), drain_left_));
-    buffer_bytes_.store(buffer_.capacity(), std::memory_order_relaxed);
     error_code error;
     const std::size_t bytes = ReadSome(room, error);
     if (error == asio::error::would_block || error == asio::error::try_again) {
@@ -249,6 +264,8 @@ void Connection::OnReadable() {
     drain_left_ -= std::min(drain_left_, bytes);
     now_ = context_.clocks.recorded();
     last_activity_.store(context_.clocks.steady(), std::memory_order_relaxed);
+    since_progress_ += bytes;
+    if (since_progress_ >= kProgressBytes) Progress();
     Pump();
     if (state_ == State::kClosed || wait_outstanding_ || waits_for_writer_ ||
         waits_for_sink_.load(std::memory_order_relaxed)) {
@@ -257,6 +274,28 @@ void Connection::OnReadable() {
     if (bytes < room.size()) break;  // most likely there is no more yet
   }
   WaitReadable();
+}
+
+// A buffer as large as it should be; where the peer has all the bytes that one may have, as it is.
+// False: it is full, and the connection ends.
+bool Connection::MakeRoom() {
+  const std::size_t wanted = buffer_.Wanted(needed_);
+  if (wanted == buffer_.capacity()) return true;
+  const absl::Status held = caller_.Hold(PeerResource::kBytes, buffer_.capacity(), bytes_);
+  if (wanted <= ReadBuffer::kBytesFirst) {
+    bytes_.Force(wanted);  // a connection is worth that
+  } else if (!held.ok() || !(buffer_.full() ? bytes_.Resize(wanted) : bytes_.TryResize(wanted))) {
+    if (!buffer_.full()) return true;  // slower
+    SayWhy(held.ok() ? absl::ResourceExhaustedError(
+                           "this peer has all the bytes on their way that one may have, and this "
+                           "connection is in the middle of a long frame")
+                     : held);
+    Finish();
+    return false;
+  }
+  buffer_.Resize(wanted);
+  buffer_bytes_.store(wanted, std::memory_order_relaxed);
+  return true;
 }
 
 // Parses what has been read and decides what comes next. Does not itself wait for more to read
@@ -269,6 +308,7 @@ void Connection::Pump() {
   needed_ = 0;
   const Parsed parsed = Parse(buffer_.readable(), consumed, needed_);
   buffer_.Consume(consumed);
+  if (consumed > 0) Progress();
   StartWrite();
   if (state_ != State::kOpen) return;
   switch (parsed) {
@@ -278,6 +318,7 @@ void Connection::Pump() {
     case Parsed::kPaused:
       if (UnsentBytes() > context_.outbound_bytes_max) {
         waits_for_writer_ = true;  // OnWritten goes on
+        context_.metrics.paused.Increment();
       } else {
         PauseForSink();
       }
@@ -286,6 +327,11 @@ void Connection::Pump() {
       Finish();
       return;
   }
+}
+
+void Connection::Progress() {
+  since_progress_ = 0;
+  last_progress_.store(last_activity(), std::memory_order_relaxed);
 }
 
 // All that is taken in has been.
@@ -308,7 +354,7 @@ void Connection::TakeInNoMore() {
 
 // Bytes that have come since Stop, or that the sink had no room for.
 void Connection::RefuseArrived() {
-  std::array<std::byte, ReadBuffer::kBytesFirst> chunk;
+  std::array<std::byte, kRefusedChunk> chunk;
   // No more than there is now: a peer that never stops would keep us here.
   for (std::size_t left = Available(); left > 0;) {
     error_code error;
@@ -339,6 +385,7 @@ void Connection::PauseForSink() {
       self->now_ = self->context_.clocks.recorded();
       // The time that the sink was full is not the peer's silence.
       self->last_activity_.store(self->context_.clocks.steady(), std::memory_order_relaxed);
+      self->Progress();
       self->Pump();
       if (!self->waits_for_sink() && !self->waits_for_writer_) self->WaitReadable();
     });
@@ -457,6 +504,8 @@ void Connection::Close() {
   close_timer_.cancel();
   handshake_timer_.cancel();
   quiet_timer_.cancel();
+  place_ = {};
+  bytes_ = {};
   context_.on_closed(this);
 }
 

@@ -34,6 +34,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "server/access/guard.h"
 #include "server/access/tls_material.h"
 #include "server/ingest/clocks.h"
@@ -71,9 +72,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// Takes the place of one connection from what its peer may have: as a stranger's, by its
+  /// address, until it has shown who it is. Errors: RESOURCE_EXHAUSTED, counted. Before Start.
+  absl::Status TakePlace();
   /// Begins to read. Call once.
   void Start();
-  /// Instead of Start: sends `message` and closes.
+  /// Instead of Start: sends `message`, as bytes of the protocol, and closes.
   void Refuse(std::string message);
   /// Takes in what has been read or, with DrainsAtStop, has arrived; flushes the answers and
   /// closes.
@@ -88,6 +92,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// When bytes last arrived, by the steady clock.
   RecordedTime last_activity() const { return last_activity_.load(std::memory_order_relaxed); }
+  /// When they last made something whole, a frame or a line, or 16 KiB of one had come: a peer that
+  /// sends a byte now and then gains nothing by it.
+  RecordedTime last_progress() const { return last_progress_.load(std::memory_order_relaxed); }
   /// Reading has stopped because the sink is saturated: not the peer's fault.
   bool waits_for_sink() const { return waits_for_sink_.load(std::memory_order_relaxed); }
   std::size_t buffer_bytes() const { return buffer_bytes_.load(std::memory_order_relaxed); }
@@ -108,6 +115,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual bool MustIntroduceItself() { return false; }
   /// The peer is told of no batch whether it was taken in.
   virtual bool DrainsAtStop() const { return false; }
+  /// A last answer, for a connection that ends because its peer has all that one may have; may be
+  /// nothing.
+  virtual void SayWhy(const absl::Status& refused) = 0;
   /// Nothing has arrived for a while.
   virtual void OnQuiet() {}
   /// Of answers that wait for something else than the socket: they count as unsent, and the
@@ -139,6 +149,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t ReadSome(std::span<std::byte> room, boost::system::error_code& error);
   void WriteTls(std::size_t begin);
   void Pump();
+  bool MakeRoom();
+  void Progress();
   void TakeInNoMore();
   void RefuseArrived();
   std::size_t Available();
@@ -157,6 +169,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Of the strand.
   Caller caller_;
+  PeerShare place_;                 // one connection
+  PeerShare bytes_;                 // the read buffer
   std::unique_ptr<TlsSocket> tls_;  // null: no TLS
   bool handshaking_;                // nothing is read or written but TLS's own
   State state_ = State::kOpen;
@@ -171,6 +185,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool peer_ended_ = false;
   std::size_t drain_left_ = 0;  // bytes that the kernel held at Stop and that are still to be read
   std::size_t needed_ = 0;
+  std::size_t since_progress_ = 0;  // bytes
   RecordedTime now_ = 0;
   std::chrono::milliseconds quiet_limit_;
   boost::asio::steady_timer close_timer_;  // the whole of flushing and lingering
@@ -179,6 +194,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Read by the server's sweep.
   std::atomic<RecordedTime> last_activity_;
+  std::atomic<RecordedTime> last_progress_;
   std::atomic<bool> waits_for_sink_{false};
   std::atomic<std::size_t> buffer_bytes_{0};
 };

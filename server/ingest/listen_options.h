@@ -22,7 +22,8 @@ struct ListenOptions {
   std::size_t read_buffer_bytes = std::size_t{512} << 10;
   /// Answers that wait to be sent to one peer; beyond it its batches are not read.
   std::size_t outbound_bytes_max = std::size_t{256} << 10;
-  /// A connection that sends nothing for so long is closed; 0: never.
+  /// A connection that sends nothing for so long is closed, and one that sends neither a whole
+  /// frame or line nor 16 KiB of one; 0: never.
   std::chrono::microseconds idle_timeout{0};
   /// Null: no TLS, no rules. Both outlive the server.
   const TlsHolder* tls = nullptr;

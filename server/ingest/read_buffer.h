@@ -24,8 +24,9 @@ namespace tidemark::server {
 
 class ReadBuffer {
  public:
-  /// What a connection that sends a line now and then needs.
-  static constexpr std::size_t kBytesFirst = std::size_t{16} << 10;
+  /// What a connection that sends a line now and then needs: ten thousand that are in the middle of
+  /// one take 20 MB.
+  static constexpr std::size_t kBytesFirst = std::size_t{2} << 10;
 
   explicit ReadBuffer(std::size_t bytes_usual) : usual_(std::max(bytes_usual, kBytesFirst)) {}
 
@@ -39,24 +40,36 @@ class ReadBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  /// Room to read into, never empty. `needed`: how many readable bytes the parser wants at least.
-  /// Invalidates readable().
-  std::span<std::byte> Prepare(std::size_t needed) {
+  /// All of it is what has been read, and not yet parsed.
+  bool full() const { return end_ - begin_ == capacity_; }
+
+  /// The capacity that the next read should have. `needed`: how many readable bytes the parser
+  /// wants at least.
+  std::size_t Wanted(std::size_t needed) const {
     std::size_t wanted = std::max(capacity_, kBytesFirst);
     if (filled_ && capacity_ < usual_) wanted = std::min(capacity_ * 2, usual_);
-    if (end_ - begin_ == capacity_ && capacity_ >= kBytesFirst && needed > capacity_) {
+    if (full() && capacity_ >= kBytesFirst && needed > capacity_) {
       // Full of one frame's beginning.
       wanted = std::max(wanted, std::min(capacity_ * 2, needed));
     }
     if (empty() && capacity_ > usual_) wanted = usual_;  // the large frame is done
-    if (wanted != capacity_) {
-      auto bigger = std::make_unique_for_overwrite<std::byte[]>(wanted);
-      std::copy_n(data_.get() + begin_, end_ - begin_, bigger.get());
-      data_ = std::move(bigger);
-      capacity_ = wanted;
-      end_ -= begin_;
-      begin_ = 0;
-    } else if (begin_ > 0) {
+    return wanted;
+  }
+
+  /// Takes and gives back memory. REQUIRES: room for what is readable. Invalidates readable().
+  void Resize(std::size_t capacity) {
+    assert(capacity >= end_ - begin_);
+    auto other = std::make_unique_for_overwrite<std::byte[]>(capacity);
+    std::copy_n(data_.get() + begin_, end_ - begin_, other.get());
+    data_ = std::move(other);
+    capacity_ = capacity;
+    end_ -= begin_;
+    begin_ = 0;
+  }
+
+  /// Room to read into, never empty. REQUIRES: !full(). Invalidates readable().
+  std::span<std::byte> Prepare() {
+    if (begin_ > 0) {
       std::memmove(data_.get(), data_.get() + begin_, end_ - begin_);
       end_ -= begin_;
       begin_ = 0;

@@ -65,6 +65,7 @@ class StatsdConnection final : public Connection {
   }
 
   bool DrainsAtStop() const override { return true; }
+  void SayWhy(const absl::Status& /*refused*/) override {}  // StatsD has no answers
   void OnQuiet() override { batcher_.Forget(); }
 
   // Counts the lines that begin in `rest`, a half one too: how it would have gone on is not known.
@@ -111,7 +112,7 @@ struct StatsdServer::Impl {
             return std::make_shared<StatsdConnection>(std::move(socket), context, metrics, gauges,
                                                       options.limits, limited_log);
           },
-          "");
+          [](const std::string& /*why*/) { return std::string(); });
       if (absl::Status status = tcp->Start(); !status.ok()) return status;
       port = tcp->port();
     }

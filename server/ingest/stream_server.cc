@@ -39,7 +39,7 @@ constexpr RecordedTime kReleaseBufferMicros = 10'000'000;
 struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& io_in, IngestSink& sink, Metrics& metrics_in, Source source,
        ListenOptions options_in, Clocks clocks_in, LogFn log_in, ConnectionFactory factory_in,
-       std::string refusal_in)
+       RefusalFn refusal_in)
       : io(io_in),
         options(std::move(options_in)),
         clocks(std::move(clocks_in)),
@@ -101,13 +101,14 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
 
   void OnAccepted(tcp::socket socket) {
     auto connection = factory(std::move(socket), context);
+    const absl::Status place = connection->TakePlace();
     bool serve = false;
     {
       const std::lock_guard lock(mutex);
       if (stopping) return;
-      serve = served < options.connections_max;
+      serve = place.ok() && served < options.connections_max;
       if (!serve && connections.size() - served >= kRefusedLingering) {
-        metrics.connections_refused.Increment();
+        if (place.ok()) metrics.connections_refused.Increment();
         return;
       }
       connections.emplace(connection.get(), Entry{connection, serve});
@@ -118,11 +119,19 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
       connection->Start();
       return;
     }
+    if (!place.ok()) {
+      Refuse(*connection, std::string(place.message()));
+      return;
+    }
     metrics.connections_refused.Increment();
-    accept_log.Report(log, clocks.steady(),
-                      "refused a connection: " + std::to_string(options.connections_max) +
-                          " are open, which is the limit");
-    connection->Refuse(refusal);
+    const std::string limit = std::to_string(options.connections_max);
+    Refuse(*connection,
+           "the server has " + limit + " connections, which is its limit; try again later");
+  }
+
+  void Refuse(Connection& connection, const std::string& why) {
+    accept_log.Report(log, clocks.steady(), "refused a connection: " + why);
+    connection.Refuse(refusal(why));
   }
 
   void OnClosed(Connection* connection) {
@@ -147,7 +156,8 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     const RecordedTime time = clocks.steady();
     for (const auto& connection : Snapshot()) {
       const RecordedTime quiet = time - connection->last_activity();
-      if (options.idle_timeout.count() > 0 && quiet >= options.idle_timeout.count() &&
+      const RecordedTime idle = time - connection->last_progress();
+      if (options.idle_timeout.count() > 0 && idle >= options.idle_timeout.count() &&
           !connection->waits_for_sink()) {
         connection->CloseIdle();
       } else if (quiet >= kReleaseBufferMicros && connection->buffer_bytes() > 0) {
@@ -190,7 +200,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   const Clocks clocks;
   const LogFn log;
   const ConnectionFactory factory;
-  const std::string refusal;
+  const RefusalFn refusal;
   SourceMetrics& metrics;
   ConnectionContext context;
   std::uint16_t port = 0;
@@ -211,7 +221,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
 
 StreamServer::StreamServer(asio::io_context& io, IngestSink& sink, Metrics& metrics, Source source,
                            ListenOptions options, Clocks clocks, LogFn log,
-                           ConnectionFactory factory, std::string refusal)
+                           ConnectionFactory factory, RefusalFn refusal)
     : impl_(std::make_shared<Impl>(io, sink, metrics, source, std::move(options), std::move(clocks),
                                    std::move(log), std::move(factory), std::move(refusal))) {}
 

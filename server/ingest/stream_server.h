@@ -1,4 +1,4 @@
-// What the TCP protocols of ingest share: listening, the limit of connections, idle connections,
+// What the TCP protocols of ingest share: listening, the limits of connections, idle connections,
 // stop.
 #ifndef TIDEMARK_SERVER_INGEST_STREAM_SERVER_H_
 #define TIDEMARK_SERVER_INGEST_STREAM_SERVER_H_
@@ -19,6 +19,8 @@
 
 namespace tidemark::server {
 
+/// The bytes that tell a peer why its connection is not served; may give none.
+using RefusalFn = std::function<std::string(const std::string& why)>;
 /// Makes the connection of a protocol.
 using ConnectionFactory =
     std::function<std::shared_ptr<Connection>(boost::asio::ip::tcp::socket, ConnectionContext&)>;
@@ -27,10 +29,10 @@ using ConnectionFactory =
 /// rest from any. Lifetime: io, sink and metrics outlive it.
 class StreamServer {
  public:
-  /// `refusal` is what a connection beyond the limit is told before it is closed; may be empty.
+  /// `refusal`: what a connection beyond a limit is told before it is closed.
   StreamServer(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, Source source,
                ListenOptions options, Clocks clocks, LogFn log, ConnectionFactory factory,
-               std::string refusal);
+               RefusalFn refusal);
   /// Stop(0).
   ~StreamServer();
   StreamServer(const StreamServer&) = delete;

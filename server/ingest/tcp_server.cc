@@ -129,6 +129,10 @@ class FramedConnection final : public Connection {
       Fatal(may.code(), std::string(may.message()));
       return false;
     }
+    if (const absl::Status place = TakePlace(); !place.ok()) {
+      SayWhy(place);
+      return false;
+    }
     parsed = Parsed::kNeedMore;
     may_ingest_ = true;
     return true;
@@ -137,6 +141,11 @@ class FramedConnection final : public Connection {
   // The rules have changed, or the token has expired.
   void AskForAll() {
     for (auto& [handle, open] : streams_) open.access = caller().MayOver(Role::kIngest, open.name);
+  }
+
+  void SayWhy(const absl::Status& refused) override {
+    Warn(std::string(refused.message()));
+    Fatal(refused.code(), std::string(refused.message()));
   }
 
   bool MustIntroduceItself() override { return !may_ingest_ && caller().guarded(); }
@@ -416,12 +425,10 @@ class FramedConnection final : public Connection {
   std::uint64_t duplicates_ = 0;
 };
 
-std::string LimitMessage(std::size_t connections_max) {
+std::string FatalRefusal(const std::string& why) {
   std::string bytes;
   wire::AppendError(bytes, static_cast<int>(absl::StatusCode::kResourceExhausted),
-                    wire::kErrorFatal, 0, 0,
-                    "the server has " + std::to_string(connections_max) +
-                        " connections, which is its limit; try again later");
+                    wire::kErrorFatal, 0, 0, why);
   return bytes;
 }
 
@@ -439,7 +446,7 @@ struct TcpServer::Impl {
               return std::make_shared<FramedConnection>(std::move(socket), context, options,
                                                         metrics, log);
             },
-            LimitMessage(options.listen.connections_max)) {}
+            FatalRefusal) {}
 
   const TcpServerOptions options;
   LimitedLog log;

@@ -103,18 +103,16 @@ absl::Status MayName(Caller& caller, const NamedStreams& named, const Message& r
   return MayNameAll(caller, named.role, *message, *field);
 }
 
-// As gRPC writes them: "ipv4:127.0.0.1:80", "ipv6:%5B::1%5D:80", in a URI or with the brackets.
-bool IsLoopbackPeer(std::string_view peer) {
-  if (peer.starts_with("unix:")) return true;
-  if (peer.starts_with("ipv4:")) {
-    return IsLoopback(peer.substr(5, peer.find(':', 5) - 5));
-  }
+// The address in a peer as gRPC writes it: "ipv4:127.0.0.1:80", "ipv6:%5B::1%5D:80", in a URI or
+// with the brackets. Empty: it has none.
+std::string_view AddressOf(std::string_view peer) {
+  if (peer.starts_with("ipv4:")) return peer.substr(5, peer.find(':', 5) - 5);
   for (const auto& [open, close] : {std::pair("ipv6:%5B", "%5D"), std::pair("ipv6:[", "]")}) {
     if (!peer.starts_with(open)) continue;
     peer.remove_prefix(std::string_view(open).size());
-    return IsLoopback(peer.substr(0, peer.find(close)));
+    return peer.substr(0, peer.find(close));
   }
-  return false;
+  return {};
 }
 
 void AddNames(const grpc::AuthContext& auth, const char* property,
@@ -141,7 +139,9 @@ const RpcRule* FindRpcRule(const google::protobuf::Descriptor& request) {
 
 Credentials CredentialsOf(const grpc::ServerContextBase& context) {
   Credentials shown;
-  shown.loopback = IsLoopbackPeer(context.peer());
+  const std::string peer = context.peer();
+  shown.address = std::string(AddressOf(peer));
+  shown.loopback = peer.starts_with("unix:") || IsLoopback(shown.address);
   const auto& metadata = context.client_metadata();
   // More than one is as wrong as a wrong one: which of them would be meant?
   if (const auto range = metadata.equal_range("authorization"); range.first != range.second) {

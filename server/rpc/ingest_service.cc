@@ -32,6 +32,7 @@ class Refused final : public Reactor {
 };
 
 struct Environment {
+  const grpc::CallbackServerContext& context;
   IngestSink& sink;
   Metrics& metrics;
   const IngestLimits& limits;
@@ -50,8 +51,9 @@ class ReadingReactor : public Reactor, public IngestCall {
  public:
   // Adds a new reactor to the calls and begins to read, or refuses the call.
   template <class Derived, class... Arguments>
-  static Reactor* Begin(const Environment& environment, Arguments... arguments) {
+  static Reactor* Begin(const Environment& environment, PeerShare place, Arguments... arguments) {
     const auto reactor = std::make_shared<Derived>(environment, arguments...);
+    reactor->place_ = std::move(place);
     if (const absl::Status status = environment.calls.Add(reactor); !status.ok()) {
       return new Refused<Reactor>(status);
     }
@@ -94,6 +96,8 @@ class ReadingReactor : public Reactor, public IngestCall {
   }
 
   void OnDone() final {
+    // Cancelled, cut, or with a message that gRPC itself finds too large: it does not say which.
+    if (environment_.context.IsCancelled()) metrics().Refused(Source::kGrpc, "cut").Increment();
     environment_.calls.Remove(this);
     self_.reset();
   }
@@ -176,7 +180,11 @@ class ReadingReactor : public Reactor, public IngestCall {
   absl::Status TakeMessage() {
     const std::uint64_t most =
         environment_.limits.batch_bytes_max + IngestServiceImpl::kMessageOverheadBytes;
-    if (bytes_.Length() <= most) return TakeIn(bytes_);
+    if (bytes_.Length() <= most) {
+      absl::Status status = TakeIn(bytes_);
+      bytes_.Clear();  // a call that waits holds nothing of what it has taken in
+      return status;
+    }
     metrics().Refused(Source::kGrpc, "frame_too_large").Increment();
     return absl::ResourceExhaustedError(
         Concat("a message of ", bytes_.Length(), " bytes is too large; expected at most ",
@@ -221,6 +229,7 @@ class ReadingReactor : public Reactor, public IngestCall {
     ReadsAreOver(stopped_ && status.ok() ? *stopped_ : status);
   }
 
+  PeerShare place_;                       // one call
   std::shared_ptr<ReadingReactor> self_;  // until OnDone
   std::weak_ptr<ReadingReactor> weak_;    // for the log, which may answer after OnDone
   std::uint64_t log_wanted_ = 0;          // up to where the log must be; guarded by mutex_
@@ -409,27 +418,41 @@ class PushAcknowledgedReactor final
   bool waits_for_writes_ = false;
 };
 
+// Whether the caller may make this call at all, and its peer one more.
+absl::Status MayBegin(Caller& caller, const google::protobuf::Descriptor& request,
+                      PeerShare& place) {
+  absl::Status status = MayCall(caller, request);
+  if (!status.ok()) return status;
+  status = caller.Hold(PeerResource::kCalls, 1, place);
+  return status.ok() ? status : RetryLater(status);
+}
+
 }  // namespace
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* IngestServiceImpl::Push(
     grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
   Caller caller = CallerOf(guard_, *context);
-  if (const absl::Status status = MayCall(caller, *v1::PushRequest::descriptor()); !status.ok()) {
+  PeerShare place;
+  if (const absl::Status status = MayBegin(caller, *v1::PushRequest::descriptor(), place);
+      !status.ok()) {
     return new Refused<grpc::ServerReadReactor<grpc::ByteBuffer>>(status);
   }
   return PushReactor::Begin<PushReactor>(
-      {sink_, metrics_, limits_, clock_, calls_, std::move(caller)}, response);
+      {*context, sink_, metrics_, limits_, clock_, calls_, std::move(caller)}, std::move(place),
+      response);
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* IngestServiceImpl::PushAcknowledged(
     grpc::CallbackServerContext* context) {
   Caller caller = CallerOf(guard_, *context);
-  if (const absl::Status status = MayCall(caller, *v1::PushAcknowledgedRequest::descriptor());
+  PeerShare place;
+  if (const absl::Status status =
+          MayBegin(caller, *v1::PushAcknowledgedRequest::descriptor(), place);
       !status.ok()) {
     return new Refused<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>(status);
   }
   return PushAcknowledgedReactor::Begin<PushAcknowledgedReactor>(
-      {sink_, metrics_, limits_, clock_, calls_, std::move(caller)});
+      {*context, sink_, metrics_, limits_, clock_, calls_, std::move(caller)}, std::move(place));
 }
 
 }  // namespace tidemark::server

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -32,13 +33,27 @@ absl::Status Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline
   }
 }
 
+// What a call takes of its peer's limits until it is answered.
+struct Place {
+  PeerShare call;
+  PeerShare bytes;
+
+  absl::Status Take(Caller& caller, std::size_t request_bytes) {
+    absl::Status status = caller.Hold(PeerResource::kCalls, 1, call);
+    if (status.ok()) status = caller.Hold(PeerResource::kBytes, request_bytes, bytes);
+    return status.ok() ? status : RetryLater(status);
+  }
+};
+
 }  // namespace
 
-grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
-                                           std::string_view method, const absl::Status& parsed,
-                                           bool brief, Reply reply) {
+grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context, Caller& caller,
+                                           std::size_t request_bytes, std::string_view method,
+                                           const absl::Status& parsed, bool brief, Reply reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto finish = [this, reactor, method](const absl::Status& status) {
+  const auto place = std::make_shared<Place>();
+  const absl::Status begun_with = parsed.ok() ? place->Take(caller, request_bytes) : parsed;
+  const auto finish = [this, reactor, method, place](const absl::Status& status) {
     if (!status.ok()) {
       metrics_.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
     }
@@ -52,8 +67,8 @@ grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
     metrics_.QuerySeconds(method).Observe(std::chrono::duration<double>(spent).count());
     finish(status);
   };
-  if (!parsed.ok()) {
-    finish(parsed);
+  if (!begun_with.ok()) {
+    finish(begun_with);
     return reactor;
   }
   if (brief) {

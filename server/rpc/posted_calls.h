@@ -6,6 +6,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -33,11 +34,13 @@ class PostedCalls {
   /// What holds the calls to the rules; null: nothing.
   const Guard* guard() const { return guard_; }
 
-  /// Ends the call with `parsed` if that is an error, and else with what `reply` gives. `brief`:
-  /// tries at once first, on this thread, with QueryEngine::kAtOnce: under full ingest waking
-  /// another thread up takes longer than an answer of microseconds. `method`: of the metrics; not
-  /// copied.
-  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
+  /// Holds the call, and the bytes of its request, against what its peer may have until it is
+  /// answered. Ends the call with `parsed` if that is an error, and else with what `reply` gives.
+  /// `brief`: tries at once first, on this thread, with QueryEngine::kAtOnce: under full ingest
+  /// waking another thread up takes longer than an answer of microseconds. `method`: of the
+  /// metrics; not copied.
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Caller& caller,
+                                std::size_t request_bytes, std::string_view method,
                                 const absl::Status& parsed, bool brief, Reply reply);
 
   /// Calls that have not been answered yet.

@@ -41,7 +41,8 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Run(grpc::CallbackServerContext* con
   const auto request = std::make_shared<Request>();
   Caller caller = CallerOf(calls_.guard(), *context);
   const absl::Status parsed = ParseAllowed(caller, request_bytes, *request);
-  return calls_.Run(context, method, parsed, parsed.ok() && Brief(*request),
+  return calls_.Run(context, caller, request_bytes.Length(), method, parsed,
+                    parsed.ok() && Brief(*request),
                     [this, request, &response_bytes](QueryEngine::Deadline deadline) {
                       return Reply<Response>(*request, deadline, response_bytes);
                     });
@@ -118,6 +119,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* QueryServiceImpl::Watch(
   if (const absl::Status status = ParseAllowed(caller, *request_bytes, request); !status.ok()) {
     return WatchReactor::Refuse(environment, status);
   }
+  PeerShare place;
+  if (const absl::Status status = caller.Hold(PeerResource::kCalls, 1, place); !status.ok()) {
+    return WatchReactor::Refuse(environment, RetryLater(status));
+  }
   // Behind the question who asks: those who may not take nobody's place.
   if (subscriptions_.fetch_add(1) >= subscriptions_max_) {
     subscriptions_.fetch_sub(1);
@@ -125,7 +130,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* QueryServiceImpl::Watch(
         environment, RetryLater(absl::ResourceExhaustedError(Concat(
                          "the limit of ", subscriptions_max_, " subscriptions is reached"))));
   }
-  return WatchReactor::Begin(environment, request, std::move(caller));
+  return WatchReactor::Begin(environment, request, std::move(caller), std::move(place));
 }
 
 }  // namespace tidemark::server

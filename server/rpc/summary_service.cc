@@ -65,7 +65,8 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerC
   const auto request = std::make_shared<v1::ExportStreamRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
   return calls_.Run(
-      context, "export_stream", ParseAllowed(caller, *request_bytes, *request), false,
+      context, caller, request_bytes->Length(), "export_stream",
+      ParseAllowed(caller, *request_bytes, *request), false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         const absl::StatusOr<StreamState> state = engine_.State(request->stream(), deadline);
         if (!state.ok()) return state.status();
@@ -100,7 +101,7 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
   }
   if (parsed.ok()) parsed = MayAsk(caller, *request);
   return calls_.Run(
-      context, "import_stream", parsed, false,
+      context, caller, request_bytes->Length(), "import_stream", parsed, false,
       [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state = MergeAll(
             request->files_size(), "files", deadline, [&](int i) -> absl::StatusOr<StreamState> {
@@ -120,7 +121,8 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
   const auto request = std::make_shared<v1::MergeStreamsRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
   return calls_.Run(
-      context, "merge_streams", ParseAllowed(caller, *request_bytes, *request), false,
+      context, caller, request_bytes->Length(), "merge_streams",
+      ParseAllowed(caller, *request_bytes, *request), false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state =
             MergeAll(request->from_size(), "streams", deadline,

@@ -55,10 +55,11 @@ WatchReactor::WatchReactor(const Environment& environment, Caller caller, v1::Wa
 }
 
 WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::WatchRequest& request,
-                                  Caller caller) {
+                                  Caller caller, PeerShare place) {
   const std::shared_ptr<WatchReactor> reactor(
       new WatchReactor(environment, std::move(caller), request));
   reactor->self_ = reactor;
+  reactor->place_ = std::move(place);
   reactor->next_look_ = std::chrono::steady_clock::now();
   absl::Status status = reactor->ReadRequest();
   if (!environment.open.Add(reactor))
@@ -124,16 +125,50 @@ void WatchReactor::CountError(absl::StatusCode code) {
 }
 
 void WatchReactor::SetAlarm() {
-  const auto now = std::chrono::steady_clock::now();
-  next_look_ = std::max(next_look_ + interval_, now);
   const std::lock_guard lock(mutex_);
+  stall_ = std::chrono::microseconds(0);
+  next_look_ = std::max(next_look_ + interval_, std::chrono::steady_clock::now());
+  ArmAt(next_look_);
+}
+
+void WatchReactor::ArmAt(std::chrono::steady_clock::time_point when) {
   if (ended_) return;
   alarm_ = std::make_unique<grpc::Alarm>();
   // Weak: an alarm keeps its callback after it fired, and this object keeps the alarm.
-  alarm_->Set(AlarmTime(next_look_ - now), [weak = weak_from_this()](bool fired) {
-    const std::shared_ptr<WatchReactor> self = weak.lock();
-    if (fired && self) self->Look();
-  });
+  alarm_->Set(AlarmTime(when - std::chrono::steady_clock::now()),
+              [weak = weak_from_this(), turn = ++turn_](bool fired) {
+                const std::shared_ptr<WatchReactor> self = weak.lock();
+                if (fired && self) self->OnAlarm(turn);
+              });
+}
+
+void WatchReactor::OnAlarm(std::uint64_t turn) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_ || turn != turn_) return;
+    if (newest_) {
+      SkipLooks();
+      return;
+    }
+  }
+  Look();
+}
+
+// The reader has not taken what is there: looking again would cost as much as for one who reads.
+// The looks that are due are counted at ever longer intervals until it has.
+void WatchReactor::SkipLooks() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::int64_t due = std::max<std::int64_t>(1 + (now - next_look_) / interval_, 1);
+  CountSkipped(static_cast<std::uint64_t>(due));
+  missed_looks_ = true;
+  stall_ = std::max(interval_, std::min<std::chrono::microseconds>(2 * stall_, kLongestStall));
+  next_look_ = std::max(next_look_ + due * interval_, now);
+  ArmAt(std::max(next_look_, now + stall_));
+}
+
+void WatchReactor::CountSkipped(std::uint64_t answers) {
+  skipped_ += answers;
+  environment_.metrics.subscription_skipped().Increment(static_cast<double>(answers));
 }
 
 absl::Status WatchReactor::MayGoOn() {
@@ -218,10 +253,7 @@ void WatchReactor::Compute() {
 }
 
 void WatchReactor::Deliver(v1::WatchResponse response) {
-  if (newest_) {
-    ++skipped_;
-    environment_.metrics.subscription_skipped().Increment();
-  }
+  if (newest_) CountSkipped(1);
   newest_ = std::move(response);
   WriteNext();
 }
@@ -237,15 +269,30 @@ void WatchReactor::WriteNext() {
 }
 
 void WatchReactor::OnWriteDone(bool ok) {
-  const std::lock_guard lock(mutex_);
-  write_under_way_ = false;
-  if (ok) {
-    environment_.metrics.subscription_answers().Increment();
-  } else {
-    End(absl::CancelledError("the subscriber is gone"));
+  bool look = false;
+  {
+    const std::lock_guard lock(mutex_);
+    write_under_way_ = false;
+    if (ok) {
+      environment_.metrics.subscription_answers().Increment();
+    } else {
+      End(absl::CancelledError("the subscriber is gone"));
+    }
+    if (missed_looks_ && newest_ && !ended_) {
+      // What waits is as old as the stall; nobody looks but this thread, once the alarm is void.
+      newest_.reset();
+      pushed_any_ = false;  // what the next one would be compared with
+      CountSkipped(1);
+      ++turn_;
+      alarm_->Cancel();
+      next_look_ = std::chrono::steady_clock::now();
+      look = true;
+    }
+    missed_looks_ = false;
+    WriteNext();
+    FinishIfIdle();
   }
-  WriteNext();
-  FinishIfIdle();
+  if (look) Look();
 }
 
 void WatchReactor::OnCancel() {

@@ -5,8 +5,9 @@
 //     └───────────────── interval ──────────────────────────┘
 //
 // Memory: one answer being written, one waiting, and with min_change the last one pushed, each at
-// most WatchReactor::kAnswerBytesMax. A newer answer replaces the waiting one, which is counted as
-// skipped.
+// most WatchReactor::kAnswerBytesMax. While one waits no other is computed: a reader that has
+// stopped costs an alarm now and then. What it misses is counted as skipped, and once it reads
+// again it is looked at anew, in place of what waited.
 #ifndef TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
 #define TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
 
@@ -68,13 +69,16 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   static constexpr auto kShortestInterval = std::chrono::milliseconds(10);
   static constexpr auto kDefaultInterval = std::chrono::seconds(1);
+  /// Looks of a reader that has stopped are counted at least so often, or every interval.
+  static constexpr auto kLongestStall = std::chrono::seconds(1);
   /// Of one answer, as it is sent. A subscription keeps up to three, and there may be a thousand:
   /// less than a one-shot query may have, and still room for 10,000 quantiles of 45 bytes.
   static constexpr std::size_t kAnswerBytesMax = std::size_t{512} << 10;
 
-  /// `caller` is asked again before an answer if the rules have changed by then.
+  /// `caller` is asked again before an answer if the rules have changed by then; `place` is held
+  /// until the call is over.
   static WatchReactor* Begin(const Environment& environment, const v1::WatchRequest& request,
-                             Caller caller = Caller(nullptr, "grpc", {}));
+                             Caller caller = Caller(nullptr, "grpc", {}), PeerShare place = {});
   /// A call that ends at once with `status`.
   static WatchReactor* Refuse(const Environment& environment, const absl::Status& status);
 
@@ -92,12 +96,16 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   /// Posts the next look at the stream, or sets the alarm for it.
   void Look();
   void SetAlarm();
+  void OnAlarm(std::uint64_t turn);
   void Compute();
   absl::Status MayGoOn();
   absl::Status ComputeAnswer(v1::WatchResponse& response) const;
   void CountError(absl::StatusCode code);
   bool MovedSinceLast(const v1::WatchResponse& response) const;
   // mutex_ held.
+  void ArmAt(std::chrono::steady_clock::time_point when);
+  void SkipLooks();
+  void CountSkipped(std::uint64_t answers);
   void Deliver(v1::WatchResponse response);
   void WriteNext();
   void End(const absl::Status& status);
@@ -107,12 +115,12 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   const v1::WatchRequest request_;
   std::chrono::microseconds interval_ = kDefaultInterval;
   std::shared_ptr<WatchReactor> self_;  // until OnDone
+  PeerShare place_;                     // one call
 
   // Touched only by the one look that is under way.
   Caller caller_;
   std::uint64_t asked_version_ = 0;  // of the caller, at the last look
   bool counted_ = true;              // in environment_.subscriptions
-  std::chrono::steady_clock::time_point next_look_;
   std::chrono::steady_clock::time_point look_begun_;
   v1::WatchResponse last_pushed_;
   bool pushed_any_ = false;
@@ -126,6 +134,10 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::optional<absl::Status> ended_;
   bool finished_ = false;
   std::uint64_t skipped_ = 0;
+  std::chrono::steady_clock::time_point next_look_;
+  std::chrono::microseconds stall_{0};  // the pause between looks that are not made; 0: they are
+  bool missed_looks_ = false;           // since newest_ was computed
+  std::uint64_t turn_ = 0;              // of the alarm that counts; earlier ones are void
 };
 
 }  // namespace tidemark::server

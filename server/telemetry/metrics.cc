@@ -138,6 +138,9 @@ struct Metrics::Families {
   Family<Counter>& tls_failed =
       CounterFamily(registry, "tidemark_tls_handshakes_failed_total",
                     "TLS handshakes that failed or took too long, by protocol.");
+  Family<Counter>& peer_refused =
+      CounterFamily(registry, "tidemark_peer_refused_total",
+                    "Connections, calls and growing buffers refused at the limit of one peer.");
   Family<Counter>& http_requests =
       CounterFamily(registry, "tidemark_http_requests_total", "HTTP requests, by path and code.");
   Family<Gauge>& sorter_info = GaugeFamily(registry, "tidemark_sorter_info",
@@ -160,6 +163,9 @@ struct Metrics::Families {
                     "Sorts that failed on the device and were done again on the CPU.")
           .Add({});
   Gauge& streams = GaugeFamily(registry, "tidemark_streams", "Streams held.").Add({});
+  Gauge& peers = GaugeFamily(registry, "tidemark_peers",
+                             "Peers that hold connections or calls, of those that are limited.")
+                     .Add({});
   Gauge& producers =
       GaugeFamily(registry, "tidemark_producers",
                   "Producers of a stream whose batches are recognised when they come again.")
@@ -244,6 +250,7 @@ struct Metrics::Families {
   LabelCache<Counter> http_requests_by_label;
   LabelCache<Counter> access_refused_by_label;
   LabelCache<Counter> tls_failed_by_protocol;
+  LabelCache<Counter> peer_refused_by_label;
   std::mutex sorter_info_mutex;
   Gauge* sorter_info_now = nullptr;
 
@@ -365,6 +372,16 @@ Counter& Metrics::AccessRefused(std::string_view protocol, std::string_view reas
   });
 }
 
+Counter& Metrics::PeerRefused(std::string_view protocol, std::string_view reason) {
+  std::string key(protocol);
+  key += ' ';
+  key += reason;
+  return families_->peer_refused_by_label.Get(key, [&]() -> Counter& {
+    return families_->peer_refused.Add(
+        {{"protocol", std::string(protocol)}, {"reason", std::string(reason)}});
+  });
+}
+
 Counter& Metrics::TlsFailed(std::string_view protocol) {
   return families_->tls_failed_by_protocol.Get(protocol, [&]() -> Counter& {
     return families_->tls_failed.Add({{"protocol", std::string(protocol)}});
@@ -397,6 +414,7 @@ Histogram& Metrics::window_fill() { return families_->window_fill; }
 Histogram& Metrics::merge_seconds() { return families_->merge_seconds; }
 Counter& Metrics::sorter_failures() { return families_->sorter_failures; }
 Gauge& Metrics::streams() { return families_->streams; }
+Gauge& Metrics::peers() { return families_->peers; }
 Gauge& Metrics::producers() { return families_->producers; }
 Counter& Metrics::producers_forgotten() { return families_->producers_forgotten; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }

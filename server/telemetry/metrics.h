@@ -55,7 +55,7 @@ class Metrics {
   /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
   /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, memory_limit, bad_value,
-  /// item_too_large, gauge_limit, log_unavailable, unknown_producer, access, shutting_down.
+  /// item_too_large, gauge_limit, log_unavailable, unknown_producer, access, shutting_down, cut.
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
@@ -100,6 +100,9 @@ class Metrics {
   /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp; of gRPC they are not
   /// told.
   prometheus::Counter& TlsFailed(std::string_view protocol);
+  /// tidemark_peer_refused_total{protocol,reason}: what was refused because one peer has its share;
+  /// protocol as above; reason: connections, calls, bytes (server/access/peers.h).
+  prometheus::Counter& PeerRefused(std::string_view protocol, std::string_view reason);
   /// tidemark_http_requests_total{path,code}; path only if known, else "other".
   prometheus::Counter& HttpRequests(std::string_view path, int code);
   /// tidemark_sorter_info{requested,active,reason,renderer} = 1; `reason` is one of
@@ -113,6 +116,7 @@ class Metrics {
   merge_seconds();  ///< tidemark_merge_seconds: to sample and merge one window
   prometheus::Counter& sorter_failures();  ///< tidemark_sorter_failures_total
   prometheus::Gauge& streams();            ///< tidemark_streams
+  prometheus::Gauge& peers();              ///< tidemark_peers: who have a share of a limit of peers
   /// tidemark_producers: whose batches are recognised when they come again; one of two streams
   /// counts as two.
   prometheus::Gauge& producers();

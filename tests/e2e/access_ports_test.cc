@@ -266,7 +266,7 @@ TEST_F(AccessPortsTest, HalfOpenHandshakesEndAndHoldNobodyUp) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(9));
   const std::string metrics =
       Https(daemon.port("http"), Ca(), "/metrics", AccessFixture::Token("query")).body;
-  for (const char* protocol : {"tcp", "http", "statsd_tcp"}) {
+  for (const char* protocol : {"grpc", "tcp", "http", "statsd_tcp"}) {
     EXPECT_NE(metrics.find("tidemark_tls_handshakes_failed_total{protocol=\"" +
                            std::string(protocol) + "\"} 20"),
               std::string::npos)

@@ -36,6 +36,7 @@ NOT_SHOWN = {
     "tidemark_sort_observed_keys_per_second": "the same",
     "tidemark_producers": "of no interest before some are forgotten",
     "tidemark_producers_forgotten_total": "those that come back are refused, which is shown",
+    "tidemark_peers": "what is refused of them is shown",
     "tidemark_ingest_connections_refused_total": "seen from its senders",
     "tidemark_ingest_connections_idle_closed_total": "ordinary",
     "tidemark_statsd_lines_total": "kinds of lines, for setting up a sender",

@@ -13,12 +13,14 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace tidemark::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -211,6 +213,50 @@ TEST_F(HttpServerTest, SlowClientIsCutOffWhileOthersAreServed) {
   // One that says nothing at all is closed too, and is no fault.
   EXPECT_EQ(Connect().ReadToEnd(), "");
   EXPECT_EQ(Count("other 408"), 20);
+}
+
+// Of one address; a token shows who it is, and takes one of that name's places instead.
+TEST_F(HttpServerTest, OnePeerHasItsShareOfConnections) {
+  Metrics metrics("test");
+  PeerTable peers({.connections = 2, .loopback_is_one_peer = true}, metrics);
+  Guard guard(metrics, [] { return std::int64_t{0}; });
+  guard.HoldTo(&peers);
+  Start({.guard = &guard});
+  const std::string request = "GET /-/healthy HTTP/1.1\r\nHost: t\r\n\r\n";
+  {
+    Client first = Connect();
+    Client second = Connect();
+    EXPECT_THAT(first.Send(request).ReadResponse(), HasSubstr("healthy\n"));
+    EXPECT_THAT(second.Send(request).ReadResponse(), HasSubstr("healthy\n"));
+    EXPECT_THAT(Connect().ReadToEnd(),
+                AllOf(StartsWith("HTTP/1.1 429 Too Many Requests\r\n"),
+                      HasSubstr("\r\n\r\ntoo many connections of one peer\n")));
+    EXPECT_EQ(Count("other 429"), 1);
+    EXPECT_EQ(metrics.PeerRefused("http", "connections").Value(), 1);
+  }
+  while (peers.peers() > 0) std::this_thread::yield();
+
+  constexpr char kToken[] = "a-token-of-0123456789";
+  const Policy::Sources sources{.file = [&](const std::string&) -> absl::StatusOr<std::string> {
+                                  return std::string(kToken);
+                                },
+                                .environment = [](const char*) -> const char* { return nullptr; }};
+  const auto rules = Policy::Parse("[principal.a]\ntokens = [{ file = \"t\" }]\nquery = [\"*\"]\n",
+                                   "rules.toml", sources);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  guard.Set(*rules);
+  const std::string named = "GET /metrics HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer " +
+                            std::string(kToken) + "\r\n\r\n";
+  Client one = Connect();
+  Client two = Connect();
+  for (Client* client : {&one, &two}) {
+    EXPECT_THAT(client->Send(named).ReadResponse(), HasSubstr("200 OK"));
+  }
+  Client three = Connect();
+  EXPECT_THAT(three.Send(request).ReadResponse(), HasSubstr("healthy\n")) << "the address has room";
+  EXPECT_THAT(three.Send(named).ReadToEnd(),
+              HasSubstr("this peer has 2 connections, which is the limit of one peer"));
+  server_.reset();  // before what it is held to
 }
 
 TEST_F(HttpServerTest, ConnectionsBeyondTheLimitAreTurnedAway) {

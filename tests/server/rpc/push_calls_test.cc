@@ -80,6 +80,27 @@ TEST_F(PushCallsTest, ABatchMayHoldTheLimitAndNotOneValueMore) {
   EXPECT_EQ(Source().values.Value(), 512 + 512 + 4);
 }
 
+// gRPC ends a call at once whose message is larger than it takes, and tells the service nothing but
+// that it was cancelled.
+TEST_F(PushCallsTest, ACallThatIsCutIsCounted) {
+  Start({});
+  EXPECT_TRUE(PushOne(Packed(4096)).ok());
+  EXPECT_EQ(server_->Refused("cut"), 0);
+  EXPECT_EQ(PushOne(Packed(17 << 20)).error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(WaitUntil([&] { return server_->Refused("cut") == 1; }));
+  grpc::ClientContext context;
+  const auto call = stub_->PushAcknowledged(&context);
+  v1::PushAcknowledgedRequest request;
+  *request.mutable_batch() = Packed(8);
+  ASSERT_TRUE(call->Write(request));
+  v1::PushAcknowledgedResponse response;
+  ASSERT_TRUE(call->Read(&response));
+  context.TryCancel();
+  call->Finish();
+  EXPECT_TRUE(WaitUntil([&] { return server_->Refused("cut") == 2; }));
+  EXPECT_EQ(Source().values.Value(), 513);
+}
+
 TEST_F(PushCallsTest, ATooLargeBatchIsAcknowledgedWithItsRefusal) {
   Start({.ingest = {.batch_bytes_max = 4096}});
   grpc::ClientContext context;

@@ -78,6 +78,8 @@ struct RpcOptions {
   std::uint64_t subscriptions_max = 10;
   bool hold_sorter = false;
   std::shared_ptr<const Policy> rules = nullptr;
+  /// Of this machine, which is one peer; none: no limits.
+  std::optional<PeerLimits> peers = std::nullopt;
 };
 
 /// One client connection to a server of its own. Times are 0.
@@ -87,12 +89,20 @@ struct RpcServer {
                                                      : TestPipeline::CpuSorter()),
         engine(behind.pipeline),
         executor(options.query_threads, options.query_queue_max, behind.metrics),
-        ingest(behind.pipeline, behind.metrics, options.ingest, [] { return RecordedTime{0}; }),
+        ingest(
+            behind.pipeline, behind.metrics, options.ingest, [] { return RecordedTime{0}; },
+            options.peers ? &guard : nullptr),
         streams(behind.pipeline, behind.metrics),
         calls(executor, behind.metrics, &guard),
         queries(engine, calls, executor, behind.metrics, options.subscriptions_max,
                 [] { return std::int64_t{0}; }) {
     guard.Set(options.rules);
+    if (options.peers) {
+      PeerLimits limits = *options.peers;
+      limits.loopback_is_one_peer = true;
+      peers.emplace(limits, behind.metrics);
+      guard.HoldTo(&*peers);
+    }
     google::protobuf::SetLogHandler(nullptr);  // as the daemon does
     grpc::ServerBuilder builder;
     int port = 0;
@@ -137,7 +147,9 @@ struct RpcServer {
   Barrier sorter_barrier;
   Barrier query_barrier;
   TestPipeline behind;
-  Guard guard{behind.metrics, [] { return std::int64_t{0}; }};  // of queries alone
+  std::optional<PeerTable> peers;
+  Guard guard{behind.metrics,
+              [] { return std::int64_t{0}; }};  // of pushes only with limits of peers
   QueryEngine engine;
   Executor executor;
   IngestServiceImpl ingest;

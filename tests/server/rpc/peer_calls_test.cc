@@ -1,0 +1,131 @@
+// Calls at the limits of one peer: queries, subscriptions and pushes, all of this one machine.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+
+#include "tests/server/rpc/rpc_fixture.h"
+#include "tidemark/v1/ingest.grpc.pb.h"
+#include "tidemark/v1/query.grpc.pb.h"
+
+namespace tidemark::server {
+namespace {
+
+constexpr char kTwoCalls[] =
+    "this peer has 2 calls, which is the limit of one peer; try again later";
+
+class PeerCallsTest : public testing::Test {
+ protected:
+  void Start(const PeerLimits& limits) {
+    server_ = std::make_unique<RpcServer>(RpcOptions{.query_queue_max = 8, .peers = limits});
+    query_ = v1::QueryService::NewStub(server_->channel);
+    ingest_ = v1::IngestService::NewStub(server_->channel);
+    const double one = 1;
+    server_->behind.Append<double>("s", ValueType::kFloat64, {&one, 1});
+  }
+  // Too many for gRPC's thread to answer by itself: the call waits for a query thread.
+  grpc::Status Quantiles(int phis = 100) {
+    grpc::ClientContext context;
+    v1::QuantilesRequest request;
+    request.set_stream("s");
+    for (int i = 0; i < phis; ++i) request.add_phi(0.5);
+    v1::QuantilesResponse response;
+    return query_->Quantiles(&context, request, &response);
+  }
+  std::future<grpc::Status> WaitingQuantiles() {
+    const double before = Waiting();
+    auto call = std::async(std::launch::async, [this] { return Quantiles(); });
+    EXPECT_TRUE(WaitUntil([&] { return Waiting() > before; }));
+    return call;
+  }
+  double Waiting() { return server_->metrics().QueueDepth("query").Value(); }
+  double Refused(const std::string& reason) {
+    return server_->metrics().PeerRefused("grpc", reason).Value();
+  }
+
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<v1::QueryService::Stub> query_;
+  std::unique_ptr<v1::IngestService::Stub> ingest_;
+};
+
+TEST_F(PeerCallsTest, QueriesThatWait) {
+  Start({.calls = 2});
+  server_->HoldQueries();
+  auto first = WaitingQuantiles();
+  auto second = WaitingQuantiles();
+  const grpc::Status third = Quantiles();
+  EXPECT_EQ(third.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(third.error_message(), kTwoCalls);
+  EXPECT_EQ(RetrySeconds(third), 1U);
+  EXPECT_EQ(Refused("calls"), 1);
+  EXPECT_EQ(server_->QueryErrors("quantiles", "RESOURCE_EXHAUSTED"), 1);
+  server_->query_barrier.Open();
+  EXPECT_TRUE(first.get().ok());
+  EXPECT_TRUE(second.get().ok());
+  EXPECT_TRUE(WaitUntil([&] { return server_->peers->peers() == 0; }));
+  EXPECT_TRUE(Quantiles().ok());
+}
+
+TEST_F(PeerCallsTest, BytesOfRequestsThatWait) {
+  Start({.bytes = 1500});
+  server_->HoldQueries();
+  auto first = WaitingQuantiles();  // 100 times 8 bytes
+  const grpc::Status second = Quantiles();
+  EXPECT_EQ(second.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(second.error_message(), "more than the 1500 bytes that one peer may have on their way");
+  EXPECT_EQ(Refused("bytes"), 1);
+  EXPECT_TRUE(Quantiles(1).ok()) << "small ones go on";
+  server_->query_barrier.Open();
+  EXPECT_TRUE(first.get().ok());
+}
+
+TEST_F(PeerCallsTest, PushesAndSubscriptionsAreCallsToo) {
+  Start({.calls = 2});
+  grpc::ClientContext watch_context;
+  v1::WatchRequest watch;
+  watch.mutable_quantiles()->set_stream("s");
+  watch.mutable_quantiles()->add_phi(0.5);
+  const auto subscription = query_->Watch(&watch_context, watch);
+  v1::WatchResponse answer;
+  ASSERT_TRUE(subscription->Read(&answer));
+  grpc::ClientContext push_context;
+  const auto push = ingest_->PushAcknowledged(&push_context);
+  v1::PushAcknowledgedRequest batch;
+  batch.mutable_batch()->set_stream("s");
+  batch.mutable_batch()->mutable_float64()->add_values(1);
+  ASSERT_TRUE(push->Write(batch));
+  v1::PushAcknowledgedResponse acknowledgement;
+  ASSERT_TRUE(push->Read(&acknowledgement));
+
+  EXPECT_EQ(Quantiles(1).error_message(), kTwoCalls);
+  {
+    grpc::ClientContext context;
+    const auto refused = query_->Watch(&context, watch);
+    EXPECT_FALSE(refused->Read(&answer));
+    const grpc::Status status = refused->Finish();
+    EXPECT_EQ(status.error_message(), kTwoCalls);
+    EXPECT_EQ(RetrySeconds(status), 1U);
+  }
+  {
+    grpc::ClientContext context;
+    v1::PushResponse response;
+    const auto refused = ingest_->Push(&context, &response);
+    refused->WritesDone();
+    const grpc::Status status = refused->Finish();
+    EXPECT_EQ(status.error_message(), kTwoCalls);
+    EXPECT_EQ(RetrySeconds(status), 1U);
+  }
+  EXPECT_EQ(Refused("calls"), 3);
+  EXPECT_EQ(server_->QueryErrors("watch", "RESOURCE_EXHAUSTED"), 1);
+  // What ends makes room.
+  push->WritesDone();
+  EXPECT_TRUE(push->Finish().ok());
+  EXPECT_TRUE(WaitUntil([&] { return Quantiles(1).ok(); }));
+  watch_context.TryCancel();
+  subscription->Finish();
+  EXPECT_TRUE(WaitUntil([&] { return server_->peers->peers() == 0; }));
+}
+
+}  // namespace
+}  // namespace tidemark::server
