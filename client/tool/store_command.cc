@@ -51,7 +51,8 @@ std::string SnapshotHolds(const store::SnapshotInfo& snapshot) {
   return holds;
 }
 
-std::string SegmentState(const store::SegmentReport& segment) {
+// `last`: of the log.
+std::string SegmentState(const store::SegmentReport& segment, bool last) {
   if (segment.use == store::SegmentUse::kNone) return "not part of the log any more";
   const bool older = segment.use == store::SegmentUse::kOlder;
   if (!segment.check.status.ok()) {
@@ -63,7 +64,7 @@ std::string SegmentState(const store::SegmentReport& segment) {
   }
   if (segment.check.whole_bytes < segment.check.file_bytes) {
     return "whole up to offset " + std::to_string(segment.check.whole_bytes) +
-           ", then a write that was cut off";
+           (last ? ", then a write that was cut off" : ", what is behind it counts for nothing");
   }
   return older ? "whole, covered by a snapshot" : "whole";
 }
@@ -84,7 +85,7 @@ std::string ToText(const store::StoreReport& report) {
     const store::SegmentCheck& check = segment.check;
     table.Add({store::SegmentName(check.number), std::to_string(check.file_bytes),
                check.whole_bytes == 0 ? "" : Range(check.first_sequence, check.last_sequence),
-               SegmentState(segment)});
+               SegmentState(segment, &segment == &report.segments.back())});
   }
   for (const std::string& name : report.others) {
     table.Add({Printable(name), "", "", "not used"});

@@ -12,6 +12,7 @@
 #include "server/durability/replay.h"
 #include "server/store/file_system.h"
 #include "server/store/log_format.h"
+#include "server/store/store_check.h"
 #include "server/telemetry/log.h"
 
 namespace tidemark::server {
@@ -69,9 +70,13 @@ absl::StatusOr<Loaded> Load(store::FileSystem& files, const std::string& folder,
   return loaded;
 }
 
-// What to do about a folder that is damaged.
-absl::Status WithCommands(const absl::Status& status, const std::string& data_dir) {
+// What to do about a folder that is damaged. Not about records that are whole and contradict one
+// another: no repair finds fault with them.
+absl::Status WithCommands(const absl::Status& status, store::FileSystem& files,
+                          const std::string& data_dir) {
   if (!absl::IsDataLoss(status)) return status;
+  const absl::StatusOr<store::StoreReport> report = store::VerifyStore(files, data_dir + "/store");
+  if (!report.ok() || report->ok()) return status;
   return absl::Status(status.code(), std::string(status.message()) + "; \"tidemark store verify " +
                                          data_dir +
                                          "\" says what is whole, \"tidemark store repair " +
@@ -167,7 +172,7 @@ absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, P
         "store.durability log, or another daemon.data_dir");
   }
   absl::StatusOr<Loaded> loaded = Load(files, folder, with_log, pipeline);
-  if (!loaded.ok()) return WithCommands(loaded.status(), config.daemon.data_dir);
+  if (!loaded.ok()) return WithCommands(loaded.status(), files, config.daemon.data_dir);
   std::unique_ptr<DurableLog> log;
   if (with_log) {
     store::LogOptions options;

@@ -332,6 +332,8 @@ TEST_F(StoreCommandTest, VerifyAndRepair) {
   EXPECT_EQ(after.status, kDone) << after.out;
   EXPECT_NE(after.out.find(store::SegmentName(3) + ".damaged"), std::string::npos) << after.out;
   EXPECT_NE(after.out.find("up to 3\n"), std::string::npos) << after.out;
+  EXPECT_NE(after.out.find(", what is behind it counts for nothing\n"), std::string::npos)
+      << after.out;
 }
 
 TEST_F(StoreCommandTest, AnotherVersionIsNamedAndLeftAlone) {
