@@ -111,6 +111,7 @@ TEST(Clock, JumpsUnderLoad) {
       }
     }
     run.EndAndJudge(all);
+    TellProgress("clock", round, rounds);
   }
   std::printf("clock: %d jumps, %d kills between, %llu batches, %llu values, seed %llu\n", rounds,
               killed, static_cast<unsigned long long>(all.batches),

@@ -124,6 +124,7 @@ TEST(FailingDisk, ForAWhileUnderLoad) {
     }
     run.AwaitProgress();
     run.EndAndJudge(all);
+    TellProgress("failing disk for a while", round, rounds);
   }
   std::printf("failing disk for a while: %d rounds, %d killed meanwhile, %llu batches, seed %llu\n",
               rounds, killed, static_cast<unsigned long long>(all.batches),

@@ -394,7 +394,9 @@ long syscall(long number, ...) noexcept {
   va_end(more);
   timespec real{};
   if (number == SYS_futex && (arguments[1] & FUTEX_CLOCK_REALTIME) != 0 && arguments[3] != 0) {
-    real = Unshifted(*reinterpret_cast<const timespec*>(arguments[3]));
+    const timespec* deadline = nullptr;
+    std::memcpy(&deadline, &arguments[3], sizeof deadline);
+    real = Unshifted(*deadline);
     arguments[3] = reinterpret_cast<long>(&real);
   }
   return next(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],

@@ -2,6 +2,7 @@
 // queries go on, a daemon that is killed and started meanwhile is ready, and all resumes by itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -64,6 +65,7 @@ TEST(FullDisk, AndFreedUnderLoad) {
   for (int done = 0; done < rounds && !HasFailure(); done += kRoundsOfAFolder) {
     const int now = std::min(kRoundsOfAFolder, rounds - done);
     const std::uint64_t folder_seed = seed + static_cast<std::uint64_t>(done);
+    TellProgress("full disk", done, rounds);
     const SmallDisk disk(kDiskBytes);
     if (disk.error().empty()) {
       RunRounds(

@@ -43,6 +43,7 @@ TEST(Kill, AtRandomMomentsUnderLoad) {
       run.daemon().Start();
     }
     run.EndAndJudge(all);
+    TellProgress("kill", round, rounds);
   }
   std::printf(
       "kill: %d rounds, %llu folders, %llu batches, %llu values, %llu sent again, seed %llu, "

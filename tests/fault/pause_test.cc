@@ -100,6 +100,7 @@ TEST(Pause, OfTheDaemonAndOfProducersUnderLoad) {
     EXPECT_EQ(run.daemon()->client().DescribeStream(kPushed).count, pushed);
     pushed_in_all += pushed;
     run.EndAndJudge(all);
+    TellProgress("pause", round, rounds);
   }
   std::printf(
       "pause: %d rounds, %d killed while stopped, %llu batches, %llu values, and %llu of "

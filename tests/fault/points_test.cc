@@ -95,6 +95,7 @@ TEST(Points, KilledAtEachUnderLoad) {
       run.AwaitProgress();
     }
     run.EndAndJudge(all);
+    TellProgress("points", time + 1, times);
   }
   std::printf("points: %zu places, %d times each, %d kills, %llu batches, %llu values, seed %llu\n",
               places.size(), times, kills, static_cast<unsigned long long>(all.batches),

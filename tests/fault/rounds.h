@@ -3,6 +3,7 @@
 #define TIDEMARK_TESTS_FAULT_ROUNDS_H_
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -26,6 +27,13 @@ inline bool Extended() {
 inline std::uint64_t Seed() {
   const char* const asked = std::getenv("TIDEMARK_FAULT_SEED");  // NOLINT(concurrency-mt-unsafe)
   return asked == nullptr || *asked == '\0' ? 20'261'122 : std::strtoull(asked, nullptr, 10);
+}
+
+/// Says how far a long run is.
+inline void TellProgress(const char* what, int done, int rounds) {
+  if (!Extended()) return;
+  std::printf("%s: %d of %d\n", what, done, rounds);
+  std::fflush(stdout);
 }
 
 }  // namespace tidemark::fault
