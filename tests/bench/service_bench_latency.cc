@@ -1,5 +1,3 @@
-#include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "client/client.h"
+#include "tests/bench/service_bench_asker.h"
 #include "tests/bench/service_bench_daemon.h"
 #include "tests/bench/service_bench_sections.h"
 #include "tests/bench/service_bench_tcp.h"
@@ -17,76 +16,10 @@
 namespace tidemark::bench {
 namespace {
 
-constexpr double kQueriesPerSecond = 500;
-// One query outstanding each; with four a query may take 8 ms before the next one of its thread is
-// late.
-constexpr int kThreads = 4;
 constexpr std::size_t kFrame = 65536;
 // Sender and asker stand for two other machines. Here they share the cores, and without this the
 // asker would wait for the sender's turns, which says nothing of the daemon.
 constexpr int kSenderNice = 5;
-
-struct Sample {
-  double call_us = 0;     // from the call to its return
-  double overdue_us = 0;  // from when the query was due to its return: a late start counts
-};
-
-// The asker stands for another machine, but shares these cores with everything else: its own waking
-// up is part of what it measures.
-enum class Asker {
-  kOrdinary,  // as any program beside a full daemon
-  kFirst,     // real-time priority: what is left is the daemon's part. Needs privilege
-};
-
-// Whether this thread may have real-time priority; it has it then.
-bool GoFirst() {
-  const sched_param lowest{.sched_priority = 1};
-  return pthread_setschedparam(pthread_self(), SCHED_RR, &lowest) == 0;
-}
-
-bool MayGoFirst() {
-  bool may = false;
-  std::thread([&] { may = GoFirst(); }).join();
-  return may;
-}
-
-// Queries at absolute times, whatever the answers before them took (no coordinated omission).
-std::vector<Sample> AskPaced(client::Client& client, const std::string& stream,
-                             const Options& options, Asker asker) {
-  const auto interval = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(1 / kQueriesPerSecond));
-  const auto queries = static_cast<int>(options.seconds * kQueriesPerSecond);
-  const Clock::time_point start = Clock::now() + interval;
-  std::vector<std::vector<Sample>> samples(kThreads);
-  std::vector<std::string> errors(kThreads);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      const auto at = static_cast<std::size_t>(thread);
-      try {
-        if (asker == Asker::kFirst && !GoFirst()) throw std::runtime_error("no priority");
-        for (int query = thread; query < queries; query += kThreads) {
-          const Clock::time_point due = start + query * interval;
-          std::this_thread::sleep_until(due);
-          const Clock::time_point asked = Clock::now();
-          if (client.Quantiles(stream, {0.5, 0.99}).answers.size() != 2) {
-            throw std::runtime_error("an answer without quantiles");
-          }
-          samples[at].push_back({1e6 * SecondsSince(asked), 1e6 * SecondsSince(due)});
-        }
-      } catch (const std::exception& error) {
-        errors[at] = error.what();
-      }
-    });
-  }
-  std::vector<Sample> all;
-  for (std::size_t thread = 0; thread < kThreads; ++thread) {
-    threads[thread].join();
-    if (!errors[thread].empty()) throw std::runtime_error(errors[thread]);
-    all.insert(all.end(), samples[thread].begin(), samples[thread].end());
-  }
-  return all;
-}
 
 void Record(Section& section, const std::string& when, const std::vector<Sample>& samples) {
   std::vector<double> calls;
@@ -143,7 +76,7 @@ Section Latency(const Options& options) {
     for (int i = 0; i < 64; ++i) other.SendFrame(kFrame);
     other.Flush();
   }
-  AskPaced(client, quiet, Options{.seconds = 0.2}, Asker::kOrdinary);  // connects, warms up
+  AskPaced(client, quiet, 0.2, Asker::kOrdinary);  // connects, warms up
 
   std::vector<std::pair<std::string, Asker>> askers = {{"", Asker::kOrdinary}};
   if (MayGoFirst()) askers.emplace_back(", asker first", Asker::kFirst);
@@ -151,8 +84,10 @@ Section Latency(const Options& options) {
   const std::string of_loaded = "the stream that is fed";
   const auto ask_both = [&](const std::string& when) {
     for (const auto& [how, asker] : askers) {
-      Record(section, of_quiet + how + ", " + when, AskPaced(client, quiet, options, asker));
-      Record(section, of_loaded + how + ", " + when, AskPaced(client, loaded, options, asker));
+      Record(section, of_quiet + how + ", " + when,
+             AskPaced(client, quiet, options.seconds, asker));
+      Record(section, of_loaded + how + ", " + when,
+             AskPaced(client, loaded, options.seconds, asker));
     }
   };
   for (int round = 0; round < options.rounds; ++round) {
