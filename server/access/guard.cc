@@ -95,7 +95,15 @@ std::string Caller::Peer() {
 
 absl::Status Caller::Hold(PeerResource what, std::uint64_t amount, PeerShare& share) {
   PeerTable* const peers = guard_ == nullptr ? nullptr : guard_->peers();
-  return peers == nullptr ? absl::OkStatus() : peers->Take(Peer(), what, amount, protocol_, share);
+  if (peers == nullptr) return absl::OkStatus();
+  std::string peer = Peer();
+  // As the limit of all connections, that of a peer's is of each protocol: who has all its places
+  // there can still be asked for /metrics.
+  if (what == PeerResource::kConnections && !peer.empty()) {
+    peer += ' ';
+    peer += protocol_;
+  }
+  return peers->Take(peer, what, amount, protocol_, share);
 }
 
 bool Caller::Sees(std::string_view stream) {

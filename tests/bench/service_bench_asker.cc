@@ -3,9 +3,11 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <thread>
-#include <utility>
+
+#include "tests/bench/service_bench_sections.h"
 
 namespace tidemark::bench {
 namespace {
@@ -23,21 +25,21 @@ bool GoFirst() {
 
 }  // namespace
 
-bool MayAskFirst() {
+bool MayGoFirst() {
   bool may = false;
   std::thread([&] { may = GoFirst(); }).join();
   return may;
 }
 
-std::vector<QueryTime> AskPaced(client::Client& client, const std::string& stream,
-                                const Options& options, Asker asker) {
+std::vector<Sample> AskPaced(client::Client& client, const std::string& stream, double seconds,
+                             Asker asker) {
   const auto interval = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(1 / kQueriesPerSecond));
-  const auto queries = static_cast<int>(options.seconds * kQueriesPerSecond);
+  const auto queries = static_cast<int>(seconds * kQueriesPerSecond);
   const Clock::time_point start = Clock::now() + interval;
-  std::vector<std::vector<QueryTime>> samples(kThreads);
+  std::vector<std::vector<Sample>> samples(kThreads);
   std::vector<std::string> errors(kThreads);
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // joined whatever is thrown
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       const auto at = static_cast<std::size_t>(thread);
@@ -57,7 +59,7 @@ std::vector<QueryTime> AskPaced(client::Client& client, const std::string& strea
       }
     });
   }
-  std::vector<QueryTime> all;
+  std::vector<Sample> all;
   for (std::size_t thread = 0; thread < kThreads; ++thread) {
     threads[thread].join();
     if (!errors[thread].empty()) throw std::runtime_error(errors[thread]);
@@ -66,12 +68,12 @@ std::vector<QueryTime> AskPaced(client::Client& client, const std::string& strea
   return all;
 }
 
-void AddQueryTimes(Section& section, const std::string& when, const std::vector<QueryTime>& times) {
+void AddQueryTimes(Section& section, const std::string& when, const std::vector<Sample>& samples) {
   std::vector<double> calls;
   std::vector<double> overdue;
-  for (const QueryTime& time : times) {
-    calls.push_back(time.call_us);
-    overdue.push_back(time.overdue_us);
+  for (const Sample& sample : samples) {
+    calls.push_back(sample.call_us);
+    overdue.push_back(sample.overdue_us);
   }
   section.Add(when + ", p50", "µs", Quantile(calls, 0.5));
   section.Add(when + ", p99", "µs", Quantile(calls, 0.99));

@@ -23,6 +23,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   std::uint16_t tcp() const { return tcp_; }
+  std::uint16_t grpc() const { return grpc_; }
+  std::uint16_t http() const { return http_; }
   std::uint16_t statsd() const { return statsd_; }
   std::string grpc_address() const { return "127.0.0.1:" + std::to_string(grpc_); }
 

@@ -102,7 +102,7 @@ Section Durability(const Options& options) {
         sender.SendFrame(100);
         sender.Flush();
       }
-      AskPaced(client, "quiet", Options{.seconds = 0.2}, Asker::kOrdinary);  // connects, warms up
+      AskPaced(client, "quiet", 0.2, Asker::kOrdinary);  // connects, warms up
       double rate = 0;
       std::string error;
       std::thread feeder([&] {
@@ -113,9 +113,9 @@ Section Durability(const Options& options) {
           error = failure.what();
         }
       });
-      std::vector<QueryTime> times;
+      std::vector<Sample> times;
       try {
-        times = AskPaced(client, "quiet", options, Asker::kOrdinary);
+        times = AskPaced(client, "quiet", options.seconds, Asker::kOrdinary);
       } catch (...) {
         feeder.join();
         throw;

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -62,17 +64,18 @@ Section Latency(const Options& options) {
     for (int i = 0; i < 64; ++i) other.SendFrame(kFrame);
     other.Flush();
   }
-  AskPaced(client, quiet, Options{.seconds = 0.2}, Asker::kOrdinary);  // connects, warms up
+  AskPaced(client, quiet, 0.2, Asker::kOrdinary);  // connects, warms up
 
   std::vector<std::pair<std::string, Asker>> askers = {{"", Asker::kOrdinary}};
-  if (MayAskFirst()) askers.emplace_back(", asker first", Asker::kFirst);
+  if (MayGoFirst()) askers.emplace_back(", asker first", Asker::kFirst);
   const std::string of_quiet = "a stream of 100 values";
   const std::string of_loaded = "the stream that is fed";
   const auto ask_both = [&](const std::string& when) {
     for (const auto& [how, asker] : askers) {
-      AddQueryTimes(section, of_quiet + how + ", " + when, AskPaced(client, quiet, options, asker));
+      AddQueryTimes(section, of_quiet + how + ", " + when,
+                    AskPaced(client, quiet, options.seconds, asker));
       AddQueryTimes(section, of_loaded + how + ", " + when,
-                    AskPaced(client, loaded, options, asker));
+                    AskPaced(client, loaded, options.seconds, asker));
     }
   };
   for (int round = 0; round < options.rounds; ++round) {

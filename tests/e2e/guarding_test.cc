@@ -1,12 +1,10 @@
 // A whole daemon and its peers: each has its share, by its name; secrets that others may read are
-// warned of; calls that are cut off are counted.
+// warned of; what is refused where nobody is told is in the answers.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "tests/e2e/access_fixture.h"
-#include "tests/support/raw_socket.h"
-#include "wire/frame.h"
 
 namespace tidemark::test {
 namespace {
@@ -41,7 +39,7 @@ TEST(GuardingTest, APeerIsItsName) {
   ASSERT_TRUE(one.Next().has_value());
   ASSERT_TRUE(two.Next().has_value());
   EXPECT_EQ(CodeOf([&] { second.Quantiles("prod.s", {0.5}); }), client::Code::kResourceExhausted);
-  EXPECT_EQ(client_of("admin").DescribeStream("prod.s").count, 3U);
+  EXPECT_EQ(client_of("admin").ListStreams().size(), 1U);
   client::Pusher again = ingest.Push("prod.s");
   again.Write(std::vector<double>{4});
   EXPECT_EQ(again.Finish().accepted, 1U);
@@ -71,6 +69,22 @@ TEST(GuardingTest, ThisMachineIsManyPeersUnlessItIsSaidToBeOne) {
   const TestDaemon one({"--max-connections", "4", "--loopback-is-one-peer"});
   EXPECT_EQ(opened(one), 2U) << "half of them";
   EXPECT_EQ(one.Metric(refused), 2);
+}
+
+// Nobody tells a sender of datagrams: who asks is told, whichever way the values came.
+TEST(GuardingTest, AnswersCountWhatWasRefusedOverUdp) {
+  TestDaemon daemon;
+  const std::uint16_t port = daemon.port("statsd");
+  SendUdp(port, "s:1|h\ns:nan|h\ns:2|h\n");
+  SendUdp(port, "s:nan|h\ns:text|s\n");  // of a stream of numbers the second is no value at all
+  const auto refused = [&](const std::string& reason) {
+    return daemon.Metric("tidemark_ingest_refused_total{source=\"statsd_udp\",reason=\"" + reason +
+                         "\"}");
+  };
+  EXPECT_TRUE(WaitUntil([&] { return refused("nan") == 2 && refused("type_mismatch") == 1; }));
+  const auto answer = daemon.client().Quantiles("s", {0.5});
+  EXPECT_EQ(answer.n, 2U);
+  EXPECT_EQ(answer.refused, 2U);
 }
 
 TEST(GuardingTest, SecretsThatOthersMayReadAreWarnedOf) {

@@ -175,6 +175,9 @@ TEST(CallersAsPeersTest, OneMachineMayBeOnePeer) {
   EXPECT_EQ(two.Hold(PeerResource::kConnections, 1, second).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(metrics.PeerRefused("http", "connections").Value(), 1);
+  Caller elsewhere(&guard, "tcp", local);
+  PeerShare other;
+  EXPECT_TRUE(elsewhere.Hold(PeerResource::kConnections, 1, other).ok()) << "of each protocol";
   Caller unheld(nullptr, "http", local);
   EXPECT_TRUE(unheld.Hold(PeerResource::kConnections, 1, second).ok());
 }

@@ -1,0 +1,49 @@
+// The crowds that crowd_bench measures beside a client who asks.
+#ifndef TIDEMARK_TESTS_BENCH_CROWD_BENCH_SCENES_H_
+#define TIDEMARK_TESTS_BENCH_CROWD_BENCH_SCENES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/bench/crowd_bench_crowd.h"
+#include "tests/bench/service_bench_daemon.h"
+
+namespace tidemark::bench {
+
+/// What of the daemon must be so while a crowd is there, and after it.
+struct Sight {
+  const Daemon& daemon;
+  const Crowd& crowd;
+};
+
+struct Scene {
+  std::string name;  ///< as given on the command line
+  std::string what;  ///< in a table
+  std::size_t members = 10'000;
+  std::vector<std::string> flags;
+  std::uint16_t (Daemon::*port)() const;
+  Script script;
+  /// Resident bytes that one member may cost.
+  double bytes_max = 0;
+  /// Waited for while the crowd is there: true when what should be refused, paused or counted is.
+  std::function<bool(const Sight&)> seen = {};
+  /// The daemon closes them by itself, which is waited for at the end of the last round, and then
+  /// for this.
+  bool ends_them = false;
+  std::function<bool(const Sight&)> ended = {};
+  /// The asker speaks TLS.
+  bool tls_asker = false;
+};
+
+/// `folder` holds server.pem and server.key; the daemon ends what is slow after so many seconds.
+std::vector<Scene> Scenes(const std::string& folder, int timeout_s);
+
+/// The stream that everybody speaks of.
+inline constexpr char kCrowdStream[] = "crowd";
+
+}  // namespace tidemark::bench
+
+#endif  // TIDEMARK_TESTS_BENCH_CROWD_BENCH_SCENES_H_
