@@ -73,19 +73,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   return grpc::CreateCustomChannel(options.server, CredentialsOf(options), arguments);
 }
 
-template <typename Stub, typename Request, typename Response>
-Response Call(const Connection& connection, Stub& stub,
-              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-              const Request& request) {
-  grpc::ClientContext context;
-  connection.Show(context);
-  context.set_deadline(std::chrono::system_clock::now() + connection.options.deadline);
-  Response response;
-  const grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) throw connection.ToError(status);
-  return response;
-}
-
 }  // namespace
 
 Connection::Connection(ClientOptions given)
@@ -95,6 +82,7 @@ Connection::Connection(ClientOptions given)
       ingest(v1::IngestService::NewStub(channel)),
       query(v1::QueryService::NewStub(channel)),
       summary(v1::SummaryService::NewStub(channel)),
+      subscriptions(v1::SubscriptionService::NewStub(channel)),
       info(v1::InfoService::NewStub(channel)) {}
 
 void Connection::Show(grpc::ClientContext& context) const {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "client/answers.h"
@@ -66,6 +67,32 @@ struct WatchOptions {
   /// Unset: an answer every interval; else only when it moved by more (see query.proto).
   std::optional<double> min_change;
   Scope scope;
+};
+
+/// What a continuous query asks for.
+struct QuantilesQuery {
+  std::vector<double> phi;
+};
+struct ItemsQuery {
+  double support = 0;
+  std::uint32_t limit = 0;  ///< only the so many most frequent; 0: all
+  bool by_weight = false;
+};
+struct PrefixesQuery {
+  double support = 0;
+};
+struct SumsQuery {
+  std::vector<SumRange> ranges;  ///< over the whole history alone
+};
+struct WatchQuery {
+  std::string stream;
+  std::variant<QuantilesQuery, ItemsQuery, PrefixesQuery, SumsQuery> asks;
+  WatchOptions options;
+};
+/// A continuous query that the daemon keeps under a name, as long as it keeps the stream.
+struct Subscription {
+  std::string name;
+  WatchQuery query;
 };
 
 /// A continuous query. Thread: Next from one thread, Cancel from any. Destruction cancels.
@@ -155,6 +182,17 @@ class Client {
                                       const WatchOptions& options = {});
   Watch WatchSums(const std::string& stream, const std::vector<SumRange>& ranges,
                   const WatchOptions& options = {});
+
+  /// Of any of the kinds above.
+  Watch Begin(const WatchQuery& query);
+  /// What the subscription of this name asks for.
+  Watch WatchSubscription(const std::string& name);
+
+  /// Keeps it under a name: see subscriptions.proto.
+  Subscription Subscribe(const std::string& name, const WatchQuery& query);
+  void Unsubscribe(const std::string& name);
+  /// Every one whose name begins with `prefix`, by name; reads as many pages as there are.
+  std::vector<Subscription> ListSubscriptions(const std::string& prefix = "");
 
   ServerInfo Info();
 

@@ -224,8 +224,6 @@ HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersRespo
   return out;
 }
 
-namespace {
-
 SumRange FromProto(const v1::SumRange& range) {
   switch (range.range_case()) {
     case v1::SumRange::kBetween:
@@ -241,8 +239,6 @@ SumRange FromProto(const v1::SumRange& range) {
   }
   return AtMostValue{client::FromProto(range.at_most())};
 }
-
-}  // namespace
 
 void ToProto(const SumRange& range, v1::SumRange* out) {
   if (const auto* value = std::get_if<AtMostValue>(&range)) {

@@ -11,6 +11,7 @@
 #include "tidemark/v1/info.pb.h"
 #include "tidemark/v1/query.pb.h"
 #include "tidemark/v1/streams.pb.h"
+#include "tidemark/v1/subscriptions.pb.h"
 
 namespace tidemark::client {
 
@@ -35,7 +36,13 @@ HierarchicalHeavyHittersAnswer FromProto(const v1::HierarchicalHeavyHittersRespo
 SumsAnswer FromProto(const v1::SumsResponse& response);
 CompareAnswer FromProto(const v1::CompareResponse& response);
 SpreadAnswer FromProto(const v1::SpreadResponse& response);
+SumRange FromProto(const v1::SumRange& range);
 void ToProto(const SumRange& range, v1::SumRange* out);
+/// Throws kInvalidArgument for a name that is not UTF-8, and for sums of a part of the history.
+void ToProto(const WatchQuery& query, v1::WatchRequest* out);
+/// One without a query (of a newer daemon) has quantiles, of none.
+WatchQuery FromProto(const v1::WatchRequest& request);
+Subscription FromProto(const v1::Subscription& subscription);
 WatchAnswer FromProto(const v1::WatchResponse& response);
 ServerInfo FromProto(const v1::GetInfoResponse& response);
 

@@ -28,20 +28,6 @@ struct Watch::Call {
   bool finished = false;
 };
 
-namespace {
-
-void SetOptions(const WatchOptions& options, v1::WatchRequest* request) {
-  ToProto(options.interval, request->mutable_interval());
-  if (options.min_change) request->set_min_change(*options.min_change);
-}
-
-void RequireWhole(const WatchOptions& options) {
-  if (options.scope.whole()) return;
-  throw Error(Code::kInvalidArgument, "sums are over the whole history alone");
-}
-
-}  // namespace
-
 Watch::Watch(std::unique_ptr<Call> call) : call_(std::move(call)) {}
 Watch::Watch(Watch&&) noexcept = default;
 Watch& Watch::operator=(Watch&&) noexcept = default;
@@ -64,46 +50,36 @@ void Watch::Cancel() {
   call_->context.TryCancel();
 }
 
+Watch Client::Begin(const WatchQuery& query) {
+  v1::WatchRequest request;
+  ToProto(query, &request);
+  return Watch(std::make_unique<Watch::Call>(connection_, request));
+}
+
+Watch Client::WatchSubscription(const std::string& name) {
+  v1::WatchRequest request;
+  request.set_subscription(RequireUtf8("subscription name", name));
+  return Watch(std::make_unique<Watch::Call>(connection_, request));
+}
+
 Watch Client::WatchQuantiles(const std::string& stream, const std::vector<double>& phi,
                              const WatchOptions& options) {
-  v1::WatchRequest request;
-  request.mutable_quantiles()->set_stream(RequireUtf8("stream name", stream));
-  request.mutable_quantiles()->mutable_phi()->Add(phi.begin(), phi.end());
-  SetScope(options.scope, request.mutable_quantiles());
-  SetOptions(options, &request);
-  return Watch(std::make_unique<Watch::Call>(connection_, request));
+  return Begin({stream, QuantilesQuery{phi}, options});
 }
 
 Watch Client::WatchHeavyHitters(const std::string& stream, double support, std::uint32_t limit,
                                 const WatchOptions& options, bool by_weight) {
-  v1::WatchRequest request;
-  request.mutable_heavy_hitters()->set_stream(RequireUtf8("stream name", stream));
-  request.mutable_heavy_hitters()->set_support(support);
-  request.mutable_heavy_hitters()->set_limit(limit);
-  request.mutable_heavy_hitters()->set_by_weight(by_weight);
-  SetScope(options.scope, request.mutable_heavy_hitters());
-  SetOptions(options, &request);
-  return Watch(std::make_unique<Watch::Call>(connection_, request));
+  return Begin({stream, ItemsQuery{support, limit, by_weight}, options});
 }
 
 Watch Client::WatchHierarchicalHeavyHitters(const std::string& stream, double support,
                                             const WatchOptions& options) {
-  v1::WatchRequest request;
-  request.mutable_hierarchical_heavy_hitters()->set_stream(RequireUtf8("stream name", stream));
-  request.mutable_hierarchical_heavy_hitters()->set_support(support);
-  SetScope(options.scope, request.mutable_hierarchical_heavy_hitters());
-  SetOptions(options, &request);
-  return Watch(std::make_unique<Watch::Call>(connection_, request));
+  return Begin({stream, PrefixesQuery{support}, options});
 }
 
 Watch Client::WatchSums(const std::string& stream, const std::vector<SumRange>& ranges,
                         const WatchOptions& options) {
-  RequireWhole(options);
-  v1::WatchRequest request;
-  request.mutable_sums()->set_stream(RequireUtf8("stream name", stream));
-  for (const SumRange& range : ranges) ToProto(range, request.mutable_sums()->add_ranges());
-  SetOptions(options, &request);
-  return Watch(std::make_unique<Watch::Call>(connection_, request));
+  return Begin({stream, SumsQuery{ranges}, options});
 }
 
 }  // namespace tidemark::client

@@ -19,6 +19,7 @@
 #include "client/tool/summary_commands.h"
 #include "client/tool/text.h"
 #include "client/tool/tls_options.h"
+#include "client/tool/watch_arguments.h"
 #include "client/tool/watch_command.h"
 
 namespace tidemark::tool {
@@ -43,7 +44,6 @@ struct Options {
   std::string buckets;
   std::string bounds;
   std::string support;
-  std::string every = "1s";
   std::string repeat;
   std::string column, weight_column, y_column;
   std::string payload, form, tail_epsilon, sliding_epsilon;
@@ -58,6 +58,8 @@ struct Options {
   std::string spread = "0.25,0.75", trim = "0";
   SumOptions sum;
   CompareOptions compare;
+  WatchArguments watch;
+  std::string subscription;
   std::vector<std::string> values;
   PushOptions push;
 };
@@ -71,6 +73,7 @@ class Command {
   void Define();
   CLI::App* Add(const char* name, const char* description, std::function<int()> run);
   CLI::App* AddWithStream(const char* name, const char* description, std::function<int()> run);
+  CLI::App* AddWithName(const char* name, const char* description, std::function<int()> run);
   void AddScope(CLI::App* command);
   int Execute();
 
@@ -105,13 +108,14 @@ class Command {
   int Rank();
   int Histogram();
   int Count();
-  void CheckHierarchical() const;
   int Top();
   int Sum();
   int Spread();
   int Compare();
   int Push();
   int Watch();
+  int Unsubscribe();
+  int PrintDone(const char* what, const std::string& name);
 
   const Environment& environment_;
   CLI::App app_{"Quantiles and heavy hitters of streams, with proven error.", "tidemark"};
@@ -132,6 +136,13 @@ CLI::App* Command::AddWithStream(const char* name, const char* description,
   command->add_option("STREAM", options_.stream, "Name of the stream")
       ->required()
       ->option_text(" ");
+  return command;
+}
+
+CLI::App* Command::AddWithName(const char* name, const char* description,
+                               std::function<int()> run) {
+  CLI::App* command = Add(name, description, std::move(run));
+  command->add_option("NAME", options_.subscription, "Its name")->required()->option_text(" ");
   return command;
 }
 
@@ -309,18 +320,27 @@ void Command::Define() {
       ->option_text("SHARE");
   AddScope(spread);
 
-  CLI::App* watch = AddWithStream("watch", "A continuous query", [this] { return Watch(); });
-  auto* phi = watch->add_option("--quantile", options_.values, "Watch quantiles");
-  phi->option_text("PHI...");
-  watch->add_option("--top", options_.support, "Watch heavy hitters of this support")
-      ->option_text("S")
-      ->excludes(phi);
-  watch->add_option("--every", options_.every, "Time between answers (default 1s)")
-      ->option_text("DURATION");
-
-  watch->add_flag("--hierarchical", options_.hierarchical, "With --top: prefixes");
-  watch->add_flag("--by-weight", options_.by_weight, "With --top: add up weights");
+  CLI::App* watch = Add("watch", "A continuous query", [this] { return Watch(); });
+  watch->add_option("STREAM", options_.stream, "Name of the stream")->option_text(" ");
+  watch
+      ->add_option("--subscription", options_.subscription,
+                   "Watch what is kept under this name, instead of a stream")
+      ->option_text("NAME");
+  AddWatchOptions(watch, options_.watch);
   AddScope(watch);
+  CLI::App* subscribe = AddWithName("subscribe", "Keep a continuous query under a name", [this] {
+    return Print(Client(To()).Subscribe(
+        options_.subscription,
+        ToWatchQuery("subscribe", options_.stream, options_.watch, Scope())));
+  });
+  subscribe->add_option("STREAM", options_.stream, "Name of the stream")
+      ->required()
+      ->option_text(" ");
+  AddWatchOptions(subscribe, options_.watch);
+  AddScope(subscribe);
+  AddWithName("unsubscribe", "Forget a continuous query", [this] { return Unsubscribe(); });
+  Add("subscriptions", "List the continuous queries that are kept",
+      [this] { return Print(Client(To()).ListSubscriptions()); });
 
   CLI::App* gpu_info =
       Add("gpu-info", "Graphics devices of this machine, and which sorters can run; asks no daemon",
@@ -395,20 +415,13 @@ int Command::Create() {
   return Print(made);
 }
 
-void Command::CheckHierarchical() const {
-  if (!options_.hierarchical) return;
-  if (options_.by_weight) {
-    throw UsageError("--hierarchical adds up weights by itself where a stream has them");
-  }
-}
-
 int Command::Top() {
   const double support = ToNumber("--support", options_.support);
+  if (options_.hierarchical && options_.by_weight) throw UsageError(kWeighsByItself);
   Client client(To());
   if (!options_.hierarchical) {
     return Print(client.HeavyHitters(options_.stream, support, 0, Scope(), options_.by_weight));
   }
-  CheckHierarchical();
   return Print(client.HierarchicalHeavyHitters(options_.stream, support, Scope()));
 }
 
@@ -442,10 +455,14 @@ int Command::Spread() {
 
 int Command::Delete() {
   Client(To()).DeleteStream(options_.stream);
+  return PrintDone("deleted", options_.stream);
+}
+
+int Command::PrintDone(const char* what, const std::string& name) {
   if (options_.json) {
-    environment_.out << Dump({{"deleted", options_.stream}}) << "\n";
+    environment_.out << Dump({{what, name}}) << "\n";
   } else {
-    environment_.out << "deleted " << Printable(options_.stream) << "\n";
+    environment_.out << what << " " << Printable(name) << "\n";
   }
   return kDone;
 }
@@ -517,23 +534,21 @@ int Command::Push() {
 }
 
 int Command::Watch() {
-  if (options_.values.empty() == options_.support.empty()) {
-    throw UsageError("watch: give --quantile PHI... or --top S");
-  }
   WatchCommandOptions watch;
-  watch.stream = options_.stream;
-  watch.phi = ToNumbers("--quantile", options_.values);
-  if (!options_.support.empty()) watch.support = ToNumber("--top", options_.support);
-  watch.every = ToDuration("--every", options_.every);
-  watch.scope = Scope();
-  if (options_.support.empty() && (options_.hierarchical || options_.by_weight)) {
-    throw UsageError("watch: --hierarchical and --by-weight need --top");
-  }
-  CheckHierarchical();
-  watch.hierarchical = options_.hierarchical;
-  watch.by_weight = options_.by_weight;
   watch.json = options_.json;
+  watch.subscription = options_.subscription;
+  if (watch.subscription.empty()) {
+    if (options_.stream.empty()) throw UsageError("watch: give STREAM or --subscription NAME");
+    watch.query = ToWatchQuery("watch", options_.stream, options_.watch, Scope());
+  } else if (!options_.stream.empty() || options_.watch != WatchArguments() || !Scope().whole()) {
+    throw UsageError("watch: a subscription says all that is asked; give its name alone");
+  }
   return RunWatch(To(), watch, environment_);
+}
+
+int Command::Unsubscribe() {
+  Client(To()).Unsubscribe(options_.subscription);
+  return PrintDone("deleted", options_.subscription);
 }
 
 int Command::Execute() {

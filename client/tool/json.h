@@ -38,6 +38,10 @@ Json ToJson(const client::WatchAnswer& answer);
 Json ToJson(const std::vector<client::StreamInfo>& streams);
 /// Everything, beginning with the fields of the short form.
 Json ToJson(const client::StreamInfo& stream);
+/// {"subscriptions": [...]}
+Json ToJson(const std::vector<client::Subscription>& subscriptions);
+/// Name, stream, what is asked ("quantiles", "top", "top_hierarchical" or "sums"), with what.
+Json ToJson(const client::Subscription& subscription);
 Json ToJson(const client::ServerInfo& info);
 
 /// One line, without its end. Bytes that are not UTF-8 become U+FFFD.

@@ -137,6 +137,15 @@ void AddEntry(const store::LogEntry& entry, bool values, Json& out) {
     out["id"] = IntegerToJson(made->stream_id);
     out["definition"] = DefinitionToJson(made->definition);
     out["state_bytes"] = IntegerToJson(made->state_bytes);
+  } else if (const auto* kept = std::get_if<store::Subscribed>(&entry)) {
+    out["kind"] = "subscribed";
+    out["id"] = IntegerToJson(kept->stream_id);
+    out["name"] = std::string(kept->name);
+    out["request_bytes"] = kept->request.size();
+  } else if (const auto* ended = std::get_if<store::Unsubscribed>(&entry)) {
+    out["kind"] = "unsubscribed";
+    out["id"] = IntegerToJson(ended->stream_id);
+    out["name"] = std::string(ended->name);
   } else {
     out["kind"] = "batch";
     AddBatch(std::get<store::Batch>(entry), values, out);

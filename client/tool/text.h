@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/answers.h"
+#include "client/client.h"
 #include "client/tool/terminal.h"
 
 namespace tidemark::tool {
@@ -36,6 +37,8 @@ std::string ToText(const client::CompareAnswer& answer);
 std::string ToText(const client::SpreadAnswer& answer);
 std::string ToText(const std::vector<client::StreamInfo>& streams);
 std::string ToText(const client::StreamInfo& stream);
+std::string ToText(const std::vector<client::Subscription>& subscriptions);
+std::string ToText(const client::Subscription& subscription);
 std::string ToText(const client::ServerInfo& info);
 
 /// A value as it is shown: its text form, made safe for a terminal.

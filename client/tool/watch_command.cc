@@ -98,17 +98,9 @@ int RunWatch(const client::ClientOptions& to, const WatchCommandOptions& options
              const Environment& environment) {
   Interrupt interrupt;
   client::Client client(to);
-  client::WatchOptions watch_options;
-  watch_options.interval = options.every;
-  watch_options.scope = options.scope;
-  client::Watch watch = [&] {
-    if (!options.support) return client.WatchQuantiles(options.stream, options.phi, watch_options);
-    if (options.hierarchical) {
-      return client.WatchHierarchicalHeavyHitters(options.stream, *options.support, watch_options);
-    }
-    return client.WatchHeavyHitters(options.stream, *options.support, 0, watch_options,
-                                    options.by_weight);
-  }();
+  client::Watch watch = options.subscription.empty()
+                            ? client.Begin(options.query)
+                            : client.WatchSubscription(options.subscription);
   interrupt.SetAction([&watch](int) { watch.Cancel(); });
   struct ClearAction {
     Interrupt& interrupt;

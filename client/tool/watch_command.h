@@ -2,10 +2,7 @@
 #ifndef TIDEMARK_CLIENT_TOOL_WATCH_COMMAND_H_
 #define TIDEMARK_CLIENT_TOOL_WATCH_COMMAND_H_
 
-#include <chrono>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "client/client.h"
 #include "client/tool/environment.h"
@@ -13,14 +10,14 @@
 namespace tidemark::tool {
 
 struct WatchCommandOptions {
-  std::string stream;
-  std::vector<double> phi;        ///< quantiles of the stream, or
-  std::optional<double> support;  ///< its heavy hitters
-  std::chrono::microseconds every{1'000'000};
-  bool hierarchical = false;  ///< the heavy hitters are prefixes
-  bool by_weight = false;     ///< or add up weights
-  client::Scope scope;
+  std::string subscription;  ///< its name, or empty:
+  client::WatchQuery query;
   bool json = false;
+};
+bool hierarchical = false;  ///< the heavy hitters are prefixes
+bool by_weight = false;     ///< or add up weights
+client::Scope scope;
+bool json = false;
 };
 
 /// JSON: one object a line. Text: quantiles are one line an answer under a heading; heavy hitters a

@@ -162,6 +162,8 @@ struct Config {
     /// Open connections of each protocol.
     std::uint64_t max_connections = 1000;
     std::uint64_t max_subscriptions = 1000;
+    /// Kept under names, at most 16 KiB each.
+    std::uint64_t max_named_subscriptions = 1000;
     /// Of one peer (server/access/peers.h). 0: half of max_connections, so that who takes all locks
     /// no one else out. Calls are those of gRPC under way.
     std::uint64_t max_connections_per_peer = 0;

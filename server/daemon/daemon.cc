@@ -71,7 +71,8 @@ PipelineOptions PipelineOptionsOf(const Config& config) {
                            .max = static_cast<std::uint32_t>(config.window.max_capacity)};
   options.stream_defaults = DefaultsOf(config);
   options.registry_limits = {.streams_max = config.limits.max_streams,
-                             .name_bytes_max = config.limits.max_name_bytes};
+                             .name_bytes_max = config.limits.max_name_bytes,
+                             .subscriptions_max = config.limits.max_named_subscriptions};
   options.item_bytes_max = config.limits.max_item_bytes;
   options.text_bytes_max = config.limits.max_text_bytes;
   options.memory_bytes_max = config.limits.max_memory_bytes;

@@ -21,6 +21,7 @@
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_service.h"
 #include "server/rpc/stream_service.h"
+#include "server/rpc/subscription_service.h"
 #include "server/rpc/summary_service.h"
 #include "server/window/concat.h"
 
@@ -116,8 +117,10 @@ struct GrpcFront::Parts {
                clock, &guard),
         streams(pipeline, metrics, &guard),
         calls(executor, metrics, &guard),
-        queries(engine, calls, executor, metrics, config_in.limits.max_subscriptions, clock),
+        queries(engine, pipeline, calls, executor, metrics, config_in.limits.max_subscriptions,
+                clock),
         summaries(engine, pipeline, calls),
+        subscriptions(engine, pipeline, calls),
         info(pipeline, std::move(fill_info), &guard) {}
 
   const Config& config;
@@ -130,6 +133,7 @@ struct GrpcFront::Parts {
   PostedCalls calls;
   QueryServiceImpl queries;
   SummaryServiceImpl summaries;
+  SubscriptionServiceImpl subscriptions;
   InfoServiceImpl info;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // asked for each connection of the server
   std::unique_ptr<grpc::Server> server;
@@ -173,6 +177,7 @@ absl::Status GrpcFront::Start() {
   builder.RegisterService(&parts_->streams);
   builder.RegisterService(&parts_->queries);
   builder.RegisterService(&parts_->summaries);
+  builder.RegisterService(&parts_->subscriptions);
   builder.RegisterService(&parts_->info);
   parts_->server = builder.BuildAndStart();
   if (!parts_->server || parts_->port == 0) {

@@ -136,6 +136,16 @@ absl::StatusOr<std::uint64_t> DurableLog::Batch(const LoggedBatch& batch) {
       .values = batch.form == BatchForm::kTexts ? std::string_view(texts) : AsText(batch.values)});
 }
 
+absl::StatusOr<std::uint64_t> DurableLog::Subscribed(std::uint64_t stream_id, std::string_view name,
+                                                     std::string_view request) {
+  return Append(store::Subscribed{stream_id, name, request});
+}
+
+absl::StatusOr<std::uint64_t> DurableLog::Unsubscribed(std::uint64_t stream_id,
+                                                       std::string_view name) {
+  return Append(store::Unsubscribed{stream_id, name});
+}
+
 void DurableLog::WhenDurable(std::uint64_t sequence, IngestSink::Durable done) {
   std::uint64_t durable = 0;
   absl::Status status;

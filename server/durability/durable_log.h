@@ -50,6 +50,10 @@ class DurableLog final : public StreamLog {
                                            std::unique_ptr<PreparedState> state) override;
   absl::Status Deleted(std::uint64_t stream_id) override;
   absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) override;
+  absl::StatusOr<std::uint64_t> Subscribed(std::uint64_t stream_id, std::string_view name,
+                                           std::string_view request) override;
+  absl::StatusOr<std::uint64_t> Unsubscribed(std::uint64_t stream_id,
+                                             std::string_view name) override;
   /// The next stream's id.
   std::uint64_t next_stream_id() {
     const std::lock_guard lock(mutex_);

@@ -155,6 +155,31 @@ class Replay {
     return absl::OkStatus();
   }
 
+  absl::Status Do(const store::Subscribed& subscribed) {
+    const auto at = streams_.find(subscribed.stream_id);
+    if (at == streams_.end()) return NoStream(subscribed.stream_id);
+    const std::string name(subscribed.name);
+    if (pipeline_.streams().FindSubscription(name).ok()) {
+      return absl::DataLossError(
+          Concat("subscription \"", Printable(name), "\" is created a second time"));
+    }
+    return pipeline_.streams()
+        .Subscribe({name, at->second->name(), std::string(subscribed.request)})
+        .status();
+  }
+
+  absl::Status Do(const store::Unsubscribed& unsubscribed) {
+    const auto at = streams_.find(unsubscribed.stream_id);
+    if (at == streams_.end()) return NoStream(unsubscribed.stream_id);
+    const auto kept = pipeline_.streams().FindSubscription(unsubscribed.name);
+    if (!kept.ok() || kept->stream != at->second->name()) {
+      return absl::DataLossError(Concat("stream \"", Printable(at->second->name()),
+                                        "\" has no subscription \"", Printable(unsubscribed.name),
+                                        "\""));
+    }
+    return pipeline_.streams().Unsubscribe(unsubscribed.name).status();
+  }
+
   AppendResult Append(const StreamHandle& stream, const store::Batch& batch) {
     const BatchStamp stamp(batch.recorded_time_us,
                            {batch.producer.producer, batch.producer.sequence});

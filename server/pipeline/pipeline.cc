@@ -187,6 +187,7 @@ void Pipeline::UpdateGauges() {
     window_bytes += stats.window_bytes;
   }
   metrics_.streams().Set(static_cast<double>(streams.size()));
+  metrics_.named_subscriptions().Set(static_cast<double>(registry_.subscriptions()));
   metrics_.summary_bytes().Set(static_cast<double>(summary_bytes));
   metrics_.window_bytes().Set(static_cast<double>(window_bytes));
   metrics_.producers().Set(static_cast<double>(context_.producers.known()));

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_split.h"
 #include "server/access/loopback.h"
@@ -29,7 +30,14 @@ constexpr std::array kMerged = {NamedStreams{Role::kAdmin, "stream"},
 constexpr std::array kWatched = {NamedStreams{Role::kQuery, "quantiles.stream"},
                                  NamedStreams{Role::kQuery, "heavy_hitters.stream"},
                                  NamedStreams{Role::kQuery, "hierarchical_heavy_hitters.stream"},
-                                 NamedStreams{Role::kQuery, "sums.stream"}};
+                                 NamedStreams{Role::kQuery, "sums.stream"},
+                                 NamedStreams{Role::kQuery, "subscription"}};
+// A subscription's name is one of those that patterns are of, as its stream's.
+constexpr std::array kSubscribed = {
+    NamedStreams{Role::kQuery, "name"}, NamedStreams{Role::kQuery, "watch.quantiles.stream"},
+    NamedStreams{Role::kQuery, "watch.heavy_hitters.stream"},
+    NamedStreams{Role::kQuery, "watch.hierarchical_heavy_hitters.stream"},
+    NamedStreams{Role::kQuery, "watch.sums.stream"}};
 
 constexpr RpcRule Query(std::string_view method) {
   return {.method = method, .role = Role::kQuery, .streams = kQueriesStream};
@@ -67,6 +75,12 @@ constexpr std::array kRules = {
     RpcRule{.method = "tidemark.v1.SummaryService.MergeStreams",
             .role = Role::kAdmin,
             .streams = kMerged},
+    RpcRule{.method = "tidemark.v1.SubscriptionService.CreateSubscription", .streams = kSubscribed},
+    // Its stream is asked for when it is found.
+    RpcRule{.method = "tidemark.v1.SubscriptionService.DeleteSubscription",
+            .streams = kQueriesName},
+    // Shows those of which the caller sees the name and the stream.
+    RpcRule{.method = "tidemark.v1.SubscriptionService.ListSubscriptions", .any_role = true},
     RpcRule{.method = "tidemark.v1.InfoService.GetInfo", .any_role = true},
 };
 
@@ -88,18 +102,18 @@ absl::Status MayNameAll(Caller& caller, Role role, const Message& message,
 // Down the path to the field that names; a message on the way that is not set names nothing.
 absl::Status MayName(Caller& caller, const NamedStreams& named, const Message& request) {
   const Message* message = &request;
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(std::string(named.path), absl::MaxSplits('.', 1));
-  std::string_view leaf = named.path;
-  if (!parts.second.empty()) {
-    const FieldDescriptor* const inner = message->GetDescriptor()->FindFieldByName(parts.first);
+  const std::vector<std::string> parts = absl::StrSplit(std::string(named.path), '.');
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    const FieldDescriptor* const inner = message->GetDescriptor()->FindFieldByName(parts[i]);
     if (inner == nullptr) return absl::InternalError(Concat("no field ", named.path));
     if (!message->GetReflection()->HasField(*message, inner)) return absl::OkStatus();
     message = &message->GetReflection()->GetMessage(*message, inner);
-    leaf = parts.second;
   }
-  const FieldDescriptor* const field = message->GetDescriptor()->FindFieldByName(std::string(leaf));
+  const FieldDescriptor* const field = message->GetDescriptor()->FindFieldByName(parts.back());
   if (field == nullptr) return absl::InternalError(Concat("no field ", named.path));
+  // One of several ways to ask, and another one was taken.
+  const bool one_of = field->containing_oneof() != nullptr;
+  if (one_of && !message->GetReflection()->HasField(*message, field)) return absl::OkStatus();
   return MayNameAll(caller, named.role, *message, *field);
 }
 

@@ -9,6 +9,7 @@
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_calls.h"
+#include "server/rpc/subscription_service.h"
 #include "server/rpc/watch_reactor.h"
 #include "server/window/concat.h"
 
@@ -110,13 +111,26 @@ void QueryServiceImpl::EndSubscriptions() {
   open_subscriptions_.EndAll(absl::UnavailableError("the server is shutting down"));
 }
 
+// What is asked, by a query of its own or by a subscription's name.
+absl::Status QueryServiceImpl::ReadWatch(Caller& caller, const grpc::ByteBuffer& bytes,
+                                         v1::WatchRequest& request) const {
+  if (absl::Status status = ParseAllowed(caller, bytes, request); !status.ok()) return status;
+  if (request.query_case() != v1::WatchRequest::kSubscription) return absl::OkStatus();
+  if (request.has_interval() || request.has_min_change()) {
+    return absl::InvalidArgumentError(
+        "a subscription has an interval and min_change of its own; expected its name alone");
+  }
+  const std::string name = request.subscription();
+  return FindWatch(pipeline_, caller, name, request);
+}
+
 grpc::ServerWriteReactor<grpc::ByteBuffer>* QueryServiceImpl::Watch(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request_bytes) {
   WatchReactor::Environment environment{engine_, executor_,      metrics_,
                                         clock_,  subscriptions_, open_subscriptions_};
   v1::WatchRequest request;
   Caller caller = CallerOf(calls_.guard(), *context);
-  if (const absl::Status status = ParseAllowed(caller, *request_bytes, request); !status.ok()) {
+  if (const absl::Status status = ReadWatch(caller, *request_bytes, request); !status.ok()) {
     return WatchReactor::Refuse(environment, status);
   }
   PeerShare place;

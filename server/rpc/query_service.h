@@ -7,6 +7,7 @@
 #include <functional>
 #include <string_view>
 
+#include "server/pipeline/pipeline.h"
 #include "server/query/query_engine.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/posted_calls.h"
@@ -33,11 +34,12 @@ using RawQueryService = v1::QueryService::WithRawCallbackMethod_HeavyHitters<
 class QueryServiceImpl final : public RawQueryService {
  public:
   /// `clock` gives microseconds since 1970, for the time stamped on continuous answers. `executor`
-  /// is that of `calls`.
-  QueryServiceImpl(const QueryEngine& engine, PostedCalls& calls, Executor& executor,
-                   Metrics& metrics, std::uint64_t subscriptions_max,
+  /// is that of `calls`; `pipeline` has the subscriptions that a Watch may name.
+  QueryServiceImpl(const QueryEngine& engine, Pipeline& pipeline, PostedCalls& calls,
+                   Executor& executor, Metrics& metrics, std::uint64_t subscriptions_max,
                    std::function<std::int64_t()> clock)
       : engine_(engine),
+        pipeline_(pipeline),
         calls_(calls),
         executor_(executor),
         metrics_(metrics),
@@ -86,7 +88,11 @@ class QueryServiceImpl final : public RawQueryService {
   absl::Status Reply(const Request& request, QueryEngine::Deadline deadline,
                      grpc::ByteBuffer& response_bytes) const;
 
+  absl::Status ReadWatch(Caller& caller, const grpc::ByteBuffer& bytes,
+                         v1::WatchRequest& request) const;
+
   const QueryEngine& engine_;
+  Pipeline& pipeline_;
   PostedCalls& calls_;
   Executor& executor_;
   Metrics& metrics_;

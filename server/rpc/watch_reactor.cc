@@ -61,7 +61,9 @@ WatchReactor* WatchReactor::Begin(const Environment& environment, const v1::Watc
   reactor->self_ = reactor;
   reactor->place_ = std::move(place);
   reactor->next_look_ = std::chrono::steady_clock::now();
-  absl::Status status = reactor->ReadRequest();
+  const absl::StatusOr<std::chrono::microseconds> interval = CheckWatchRequest(request);
+  absl::Status status = interval.status();
+  if (interval.ok()) reactor->interval_ = *interval;
   if (!environment.open.Add(reactor))
     status = absl::UnavailableError("the server is shutting down");
   if (!status.ok()) {
@@ -81,34 +83,6 @@ WatchReactor* WatchReactor::Refuse(const Environment& environment, const absl::S
   const std::lock_guard lock(reactor->mutex_);
   reactor->End(status);
   return reactor.get();
-}
-
-absl::Status WatchReactor::ReadRequest() {
-  if (request_.query_case() == v1::WatchRequest::QUERY_NOT_SET) {
-    return absl::InvalidArgumentError(
-        "a subscription needs quantiles, heavy_hitters, hierarchical_heavy_hitters or sums");
-  }
-  if (request_.has_interval()) {
-    // Beyond a day an interval only risks overflow.
-    constexpr std::int64_t kLongestSeconds = 86'400;
-    const auto& asked = request_.interval();
-    if (asked.seconds() < 0 || asked.seconds() > kLongestSeconds || asked.nanos() < 0) {
-      return absl::InvalidArgumentError(Concat("interval ", asked.seconds(),
-                                               " s is out of range; expected 0.01 to ",
-                                               kLongestSeconds, " s"));
-    }
-    interval_ =
-        std::chrono::seconds(asked.seconds()) + std::chrono::microseconds(asked.nanos() / 1000);
-    if (interval_ < kShortestInterval) {
-      return absl::InvalidArgumentError(
-          Concat("interval ", interval_.count(), " us is too short; expected at least 10 ms"));
-    }
-  }
-  if (request_.has_min_change() && !(request_.min_change() >= 0)) {
-    return absl::InvalidArgumentError(
-        Concat("min_change ", request_.min_change(), " is not a number of 0 or more"));
-  }
-  return absl::OkStatus();
 }
 
 void WatchReactor::Look() {
@@ -183,27 +157,7 @@ absl::Status WatchReactor::ComputeAnswer(v1::WatchResponse& response) const {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::max<std::chrono::microseconds>(interval_, std::chrono::seconds(1));
   response.set_time_us(environment_.clock());
-  const QueryEngine& engine = environment_.engine;
-  absl::Status status;
-  switch (request_.query_case()) {
-    case v1::WatchRequest::kQuantiles:
-      status = Answer(engine, request_.quantiles(), deadline, *response.mutable_quantiles());
-      break;
-    case v1::WatchRequest::kHeavyHitters:
-      status =
-          Answer(engine, request_.heavy_hitters(), deadline, *response.mutable_heavy_hitters());
-      break;
-    case v1::WatchRequest::kHierarchicalHeavyHitters:
-      status = Answer(engine, request_.hierarchical_heavy_hitters(), deadline,
-                      *response.mutable_hierarchical_heavy_hitters());
-      break;
-    case v1::WatchRequest::kSums:
-      status = Answer(engine, request_.sums(), deadline, *response.mutable_sums());
-      break;
-    case v1::WatchRequest::QUERY_NOT_SET:
-      break;  // refused before
-  }
-  return status.ok() ? CheckAnswerBytes(response, kAnswerBytesMax) : status;
+  return AnswerWatch(environment_.engine, request_, deadline, response);
 }
 
 bool WatchReactor::MovedSinceLast(const v1::WatchResponse& response) const {
@@ -219,6 +173,7 @@ bool WatchReactor::MovedSinceLast(const v1::WatchResponse& response) const {
                    min_change);
     case v1::WatchRequest::kSums:
       return Moved(last_pushed_.sums(), response.sums(), min_change);
+    case v1::WatchRequest::kSubscription:
     case v1::WatchRequest::QUERY_NOT_SET:
       break;
   }
@@ -262,7 +217,7 @@ void WatchReactor::WriteNext() {
   if (write_under_way_ || !newest_ || ended_) return;
   newest_->set_skipped(skipped_);
   // Never fails: its size was checked when it was made, and `skipped` adds 11 bytes at most.
-  (void)SerializeMessage(*newest_, kAnswerBytesMax + 64, writing_);
+  (void)SerializeMessage(*newest_, kWatchBytesMax + 64, writing_);
   newest_.reset();
   write_under_way_ = true;
   StartWrite(&writing_);

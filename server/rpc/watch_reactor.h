@@ -5,7 +5,7 @@
 //     └───────────────── interval ──────────────────────────┘
 //
 // Memory: one answer being written, one waiting, and with min_change the last one pushed, each at
-// most WatchReactor::kAnswerBytesMax. While one waits no other is computed: a reader that has
+// most kWatchBytesMax. While one waits no other is computed: a reader that has
 // stopped costs an alarm now and then. What it misses is counted as skipped, and once it reads
 // again it is looked at anew, in place of what waited.
 #ifndef TIDEMARK_SERVER_RPC_WATCH_REACTOR_H_
@@ -27,6 +27,7 @@
 #include "server/access/guard.h"
 #include "server/query/query_engine.h"
 #include "server/rpc/executor.h"
+#include "server/rpc/watch_request.h"
 #include "server/telemetry/metrics.h"
 #include "tidemark/v1/query.grpc.pb.h"
 
@@ -67,13 +68,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     OpenSubscriptions& open;
   };
 
-  static constexpr auto kShortestInterval = std::chrono::milliseconds(10);
-  static constexpr auto kDefaultInterval = std::chrono::seconds(1);
   /// Looks of a reader that has stopped are counted at least so often, or every interval.
   static constexpr auto kLongestStall = std::chrono::seconds(1);
-  /// Of one answer, as it is sent. A subscription keeps up to three, and there may be a thousand:
-  /// less than a one-shot query may have, and still room for 10,000 quantiles of 45 bytes.
-  static constexpr std::size_t kAnswerBytesMax = std::size_t{512} << 10;
 
   /// `caller` is asked again before an answer if the rules have changed by then; `place` is held
   /// until the call is over.
@@ -92,7 +88,6 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
  private:
   WatchReactor(const Environment& environment, Caller caller, v1::WatchRequest request);
 
-  absl::Status ReadRequest();
   /// Posts the next look at the stream, or sets the alarm for it.
   void Look();
   void SetAlarm();
@@ -113,7 +108,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   const Environment environment_;
   const v1::WatchRequest request_;
-  std::chrono::microseconds interval_ = kDefaultInterval;
+  std::chrono::microseconds interval_{};
   std::shared_ptr<WatchReactor> self_;  // until OnDone
   PeerShare place_;                     // one call
 

@@ -22,6 +22,7 @@ constexpr std::size_t kBatchFixedBytes = 48;
 constexpr std::size_t kPayloadBytes = 8;
 constexpr std::size_t kTextLengthBytes = 4;
 constexpr std::size_t kFromStateFixedBytes = 20;
+constexpr std::size_t kSubscribedFixedBytes = 12;
 
 constexpr std::string_view kSegmentPrefix = "log-";
 constexpr std::string_view kSnapshotPrefix = "snapshot-";
@@ -58,6 +59,8 @@ bool KnownKind(std::uint8_t kind) {
     case RecordKind::kMark:
     case RecordKind::kStatePart:
     case RecordKind::kStreamFromState:
+    case RecordKind::kSubscribed:
+    case RecordKind::kUnsubscribed:
     case RecordKind::kSnapshotBlob:
     case RecordKind::kSnapshotEnd:
       return true;
@@ -297,9 +300,10 @@ std::vector<std::string_view> BatchTexts(const Batch& batch) {
 
 RecordKind KindOf(const LogEntry& entry) {
   // In the order of the variant.
-  constexpr std::array kKinds = {RecordKind::kStreamCreated, RecordKind::kStreamDeleted,
-                                 RecordKind::kBatch, RecordKind::kStatePart,
-                                 RecordKind::kStreamFromState};
+  constexpr std::array kKinds = {RecordKind::kStreamCreated,   RecordKind::kStreamDeleted,
+                                 RecordKind::kBatch,           RecordKind::kStatePart,
+                                 RecordKind::kStreamFromState, RecordKind::kSubscribed,
+                                 RecordKind::kUnsubscribed};
   static_assert(kKinds.size() == std::variant_size_v<LogEntry>);
   return kKinds[entry.index()];
 }
@@ -325,6 +329,14 @@ absl::StatusOr<UnnumberedRecord> EncodeEntry(const LogEntry& entry, std::uint64_
     PutU32(fixed, static_cast<std::uint32_t>(made->definition.size()));
     payloads = made->definition;
     rest = made->state;
+  } else if (const auto* subscribed = std::get_if<Subscribed>(&entry)) {
+    PutU64(fixed, subscribed->stream_id);
+    PutU32(fixed, static_cast<std::uint32_t>(subscribed->name.size()));
+    payloads = subscribed->name;
+    rest = subscribed->request;
+  } else if (const auto* unsubscribed = std::get_if<Unsubscribed>(&entry)) {
+    PutU64(fixed, unsubscribed->stream_id);
+    rest = unsubscribed->name;
   } else {
     const auto& batch = std::get<Batch>(entry);
     if (!Agrees(batch)) {
@@ -365,6 +377,17 @@ absl::StatusOr<LogEntry> DecodeEntry(RecordKind kind, std::string_view body) {
       break;
     case RecordKind::kStreamFromState:
       if (const auto made = ReadStreamFromState(body)) return *made;
+      break;
+    case RecordKind::kSubscribed:
+      if (body.size() >= kSubscribedFixedBytes &&
+          GetU32(body, 8) <= body.size() - kSubscribedFixedBytes) {
+        const std::string_view rest = body.substr(kSubscribedFixedBytes);
+        return Subscribed{GetU64(body, 0), rest.substr(0, GetU32(body, 8)),
+                          rest.substr(GetU32(body, 8))};
+      }
+      break;
+    case RecordKind::kUnsubscribed:
+      if (body.size() >= 8) return Unsubscribed{GetU64(body, 0), body.substr(8)};
       break;
     default:
       break;

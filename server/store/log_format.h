@@ -73,6 +73,8 @@ enum class RecordKind : std::uint8_t {
   kMark = 4,  ///< says what is durable and nothing else; has its predecessor's sequence
   kStatePart = 5,
   kStreamFromState = 6,
+  kSubscribed = 7,
+  kUnsubscribed = 8,
   kSnapshotBlob = 16,  ///< in snapshot files
   kSnapshotEnd = 17,   ///< in snapshot files
 };
@@ -150,7 +152,18 @@ struct StreamFromState {
   std::string_view definition;
   std::string_view state;  ///< the last of these bytes; all of them where there are no parts
 };
-using LogEntry = std::variant<StreamCreated, StreamDeleted, Batch, StatePart, StreamFromState>;
+/// A subscription is kept with a stream from now on, or is no more.
+struct Subscribed {
+  std::uint64_t stream_id = 0;
+  std::string_view name;
+  std::string_view request;  ///< as the caller writes it
+};
+struct Unsubscribed {
+  std::uint64_t stream_id = 0;
+  std::string_view name;
+};
+using LogEntry = std::variant<StreamCreated, StreamDeleted, Batch, StatePart, StreamFromState,
+                              Subscribed, Unsubscribed>;
 
 /// Adds texts in the form of Batch::values: u32 length and bytes, one after the other.
 void AppendTexts(std::span<const std::string_view> texts, std::string& out);

@@ -198,6 +198,9 @@ struct Metrics::Families {
           .Add({});
   Gauge& subscribers =
       GaugeFamily(registry, "tidemark_subscribers", "Continuous queries being served.").Add({});
+  Gauge& named_subscriptions = GaugeFamily(registry, "tidemark_named_subscriptions",
+                                           "Continuous queries that are kept under names.")
+                                   .Add({});
   Counter& subscription_answers = CounterFamily(registry, "tidemark_subscription_answers_total",
                                                 "Answers sent to continuous queries.")
                                       .Add({});
@@ -424,6 +427,7 @@ Gauge& Metrics::memory_limit_bytes() { return families_->memory_limit_bytes; }
 Counter& Metrics::streams_expired() { return families_->streams_expired; }
 Gauge& Metrics::dictionary_limit_bytes() { return families_->dictionary_limit_bytes; }
 Gauge& Metrics::subscribers() { return families_->subscribers; }
+Gauge& Metrics::named_subscriptions() { return families_->named_subscriptions; }
 Counter& Metrics::subscription_answers() { return families_->subscription_answers; }
 Counter& Metrics::subscription_skipped() { return families_->subscription_skipped; }
 Gauge& Metrics::log_pending_bytes() { return families_->log_pending_bytes; }

@@ -130,6 +130,7 @@ class Metrics {
   prometheus::Gauge& memory_limit_bytes();      ///< tidemark_memory_limit_bytes; 0: no limit
   prometheus::Counter& streams_expired();       ///< tidemark_streams_expired_total
   prometheus::Gauge& subscribers();             ///< tidemark_subscribers
+  prometheus::Gauge& named_subscriptions();     ///< tidemark_named_subscriptions
   prometheus::Counter& subscription_answers();  ///< tidemark_subscription_answers_total
   prometheus::Counter& subscription_skipped();  ///< tidemark_subscription_skipped_total
   prometheus::Gauge& log_pending_bytes();       ///< tidemark_log_pending_bytes: not yet synced

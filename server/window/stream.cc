@@ -100,12 +100,51 @@ absl::StatusOr<std::uint64_t> Stream::LogBatch(LoggedBatch batch) {
   if (context_.log == nullptr) return 0;
   batch.stream_id = log_id_;
   batch.element = settings_.element();
-  absl::StatusOr<std::uint64_t> sequence = context_.log->Batch(batch);
+  return Logged(context_.log->Batch(batch));
+}
+
+absl::StatusOr<std::uint64_t> Stream::Logged(absl::StatusOr<std::uint64_t> sequence) {
   if (absl::IsUnavailable(sequence.status())) {
     return WithRefusal(sequence.status(), Refusal::kLog);
   }
-  if (sequence.ok()) last_logged_ = *sequence;
+  if (sequence.ok() && *sequence != 0) last_logged_ = *sequence;
   return sequence;
+}
+
+absl::StatusOr<std::uint64_t> Stream::Subscribe(std::string_view name, std::string_view request) {
+  const std::lock_guard lock(mutex_);
+  if (deleted_) return DeletedStatus();
+  absl::StatusOr<std::uint64_t> sequence = 0;
+  if (context_.log != nullptr) {
+    sequence = Logged(context_.log->Subscribed(log_id_, name, request));
+  }
+  if (sequence.ok()) subscriptions_.insert_or_assign(std::string(name), std::string(request));
+  return sequence;
+}
+
+absl::StatusOr<std::uint64_t> Stream::Unsubscribe(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto at = subscriptions_.find(name);
+  if (at == subscriptions_.end()) {
+    return absl::NotFoundError(
+        Concat("stream \"", Printable(name_), "\" has no subscription \"", Printable(name), "\""));
+  }
+  absl::StatusOr<std::uint64_t> sequence = 0;
+  if (context_.log != nullptr) sequence = Logged(context_.log->Unsubscribed(log_id_, name));
+  if (sequence.ok()) subscriptions_.erase(at);
+  return sequence;
+}
+
+StreamSubscriptions Stream::subscriptions() const {
+  const std::lock_guard lock(mutex_);
+  return subscriptions_;
+}
+
+std::optional<std::string> Stream::FindSubscription(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = subscriptions_.find(name);
+  if (at == subscriptions_.end()) return std::nullopt;
+  return at->second;
 }
 
 bool Stream::Answered(const ProducerBatch& from, AppendResult& result) {

@@ -37,6 +37,7 @@
 #include "server/window/memory_guard.h"
 #include "server/window/producers.h"
 #include "server/window/stream_log.h"
+#include "server/window/subscriptions.h"
 #include "server/window/text_budget.h"
 #include "summaries/sliding_times.h"
 #include "summaries/window_digest.h"
@@ -224,6 +225,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
     return last_logged_;
   }
 
+  /// Keeps a subscription with the stream, or forgets it: for the registry, which sees that a name
+  /// is one stream's alone. The record's sequence number; 0 without a log. Errors: NOT_FOUND if the
+  /// stream was deleted, or the subscription is not there; the log's.
+  absl::StatusOr<std::uint64_t> Subscribe(std::string_view name, std::string_view request);
+  absl::StatusOr<std::uint64_t> Unsubscribe(std::string_view name);
+  StreamSubscriptions subscriptions() const;
+  std::optional<std::string> FindSubscription(std::string_view name) const;
+
   /// Calls of TrimStorage since the last batch, whether it was taken in or refused.
   std::uint32_t idle_trims() const;
   /// Counts them from here: nobody could send.
@@ -267,8 +276,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::unique_ptr<StreamProducers> producers_;  // null: none has sent
   std::uint64_t last_logged_ = 0;               // its last record's number in the log
   std::uint64_t log_id_ = 0;
+  StreamSubscriptions subscriptions_;
 
  private:
+  // mutex_ held. Of a record that is not of a batch.
+  absl::StatusOr<std::uint64_t> Logged(absl::StatusOr<std::uint64_t> sequence);
+
   std::atomic<GridMemory> grid_memory_;
 };
 

@@ -11,11 +11,15 @@ namespace tidemark::server {
 namespace {
 
 constexpr char kMagic[] = "TMSI";
+constexpr std::uint16_t kVersion = 2;
+constexpr std::uint16_t kVersionWithoutSubscriptions = 1;
 constexpr std::uint8_t kProbedPast = 1;
 constexpr std::uint8_t kHasPlace = 2;
 // An item without its text, a producer without what its batches were worth.
 constexpr std::size_t kItemBytes = 25;
 constexpr std::size_t kProducerBytes = 40;
+// A subscription of no name and no request.
+constexpr std::size_t kSubscriptionBytes = 16;
 
 // Their order is that of the bytes.
 template <class Frames>
@@ -99,7 +103,7 @@ ProducerImage GetProducer(ByteReader& in) {
 
 template <class Key>
 std::string EncodeImage(const StreamImage<Key>& image) {
-  ByteWriter out(kMagic, sizeof(Key));
+  ByteWriter out(kMagic, sizeof(Key), kVersion);
   out.Put(image.log_sequence);
   out.Put(image.windows);
   out.Put(image.refused);
@@ -124,12 +128,17 @@ std::string EncodeImage(const StreamImage<Key>& image) {
   for (const Dictionary::Item& item : image.items) PutItem(out, item);
   out.Put(std::uint64_t{image.producers.size()});
   for (const ProducerImage& producer : image.producers) PutProducer(out, producer);
+  out.Put(std::uint64_t{image.subscriptions.size()});
+  for (const auto& [name, request] : image.subscriptions) {
+    PutText(out, name);
+    PutText(out, request);
+  }
   return out.Finish();
 }
 
 template <class Key>
 StreamImage<Key> DecodeImage(std::string_view bytes) {
-  ByteReader in(bytes, kMagic, sizeof(Key), "stream");
+  ByteReader in(bytes, kMagic, sizeof(Key), "stream", kVersion);
   StreamImage<Key> image;
   image.log_sequence = in.Get<std::uint64_t>();
   image.windows = in.Get<std::uint64_t>();
@@ -155,6 +164,16 @@ StreamImage<Key> DecodeImage(std::string_view bytes) {
   for (Dictionary::Item& item : image.items) item = GetItem(in);
   image.producers.resize(GetCount(in, kProducerBytes));
   for (ProducerImage& producer : image.producers) producer = GetProducer(in);
+  if (in.version() > kVersionWithoutSubscriptions) {
+    for (std::size_t left = GetCount(in, kSubscriptionBytes); left > 0; --left) {
+      std::string name = GetText(in);
+      std::string request = GetText(in);
+      if (!image.subscriptions.empty() && image.subscriptions.rbegin()->first >= name) {
+        in.Fail("has subscriptions that do not ascend");
+      }
+      image.subscriptions.emplace(std::move(name), std::move(request));
+    }
+  }
   in.ExpectEnd();
   return image;
 }

@@ -2,7 +2,7 @@
 // and the same bytes of its summaries, from the same batches and times. What leaves a daemon for
 // another is less (stream_state.h).
 //
-//   0   8  frame: "TMSI", version 1, bits of a key, 0 (byte_io.h)
+//   0   8  frame: "TMSI", version 2, bits of a key, 0 (byte_io.h)
 //   8 40   last record of the log, windows summarized since it was made, values refused, weight of
 //   all values,
 //          recorded time at which the open window took its first key
@@ -14,7 +14,8 @@
 //          the record, quantiles, frequencies, hierarchy, levels of texts; items of the dictionary
 //          (u64 id, u64 parent, u32 level, u8 flags (1: probed past, 2: has a place), u32 bytes,
 //          text), ascending; producers (16 bytes id, u64 first, last and taken, and for each number
-//          taken, the last one first, u32 accepted and u32 refused), the longest silent one first
+//          taken, the last one first, u32 accepted and u32 refused), the longest silent one first;
+//          from version 2 on subscriptions (u64 bytes, name, u64 bytes, request)
 //  -4   4  CRC-32C
 #ifndef TIDEMARK_SERVER_WINDOW_STREAM_IMAGE_H_
 #define TIDEMARK_SERVER_WINDOW_STREAM_IMAGE_H_
@@ -29,6 +30,7 @@
 #include "server/window/dictionary.h"
 #include "server/window/ingest_sink.h"
 #include "server/window/producers.h"
+#include "server/window/subscriptions.h"
 #include "summaries/sliding_times.h"
 
 namespace tidemark::server {
@@ -52,6 +54,7 @@ struct StreamImage {
   SlidingFrames sliding;
   std::vector<Dictionary::Item> items;
   std::vector<ProducerImage> producers;
+  StreamSubscriptions subscriptions;
 };
 
 template <class Key>

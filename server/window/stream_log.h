@@ -73,8 +73,12 @@ class StreamLog {
                                                    std::unique_ptr<PreparedState> state) = 0;
   /// After its last batch.
   virtual absl::Status Deleted(std::uint64_t stream_id) = 0;
-  /// The record's sequence number.
+  /// The record's sequence number, of these three.
   virtual absl::StatusOr<std::uint64_t> Batch(const LoggedBatch& batch) = 0;
+  virtual absl::StatusOr<std::uint64_t> Subscribed(std::uint64_t stream_id, std::string_view name,
+                                                   std::string_view request) = 0;
+  virtual absl::StatusOr<std::uint64_t> Unsubscribed(std::uint64_t stream_id,
+                                                     std::string_view name) = 0;
 
   /// Whether it refuses everything for now.
   virtual bool failing() const { return false; }

@@ -242,6 +242,7 @@ absl::StatusOr<StreamHandle> StreamRegistry::RestoreImage(std::string_view name,
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   stream->set_log_id(log_id);
   if (absl::Status status = stream->RestoreImage(image); !status.ok()) return status;
+  if (absl::Status status = KeepSubscriptions(stream); !status.ok()) return status;
   streams_.emplace(stream->name(), stream);
   return stream;
 }
@@ -288,6 +289,7 @@ absl::Status StreamRegistry::Delete(std::string_view name) {
   stream = at->second;
   // Under the lock, so that the log has it before another stream of that name.
   if (absl::Status status = stream->MarkDeleted(); !status.ok()) return status;
+  ForgetSubscriptions(*stream);
   streams_.erase(at);
   deletions_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
@@ -301,6 +303,7 @@ std::size_t StreamRegistry::DeleteIdle(std::uint32_t trims) {
     const auto at = streams_.find(stream->name());
     if (at == streams_.end() || at->second != stream) continue;
     if (!stream->MarkDeletedIfIdle(trims)) continue;
+    ForgetSubscriptions(*stream);
     streams_.erase(at);
     deletions_.fetch_add(1, std::memory_order_relaxed);
     ++deleted;

@@ -1,4 +1,4 @@
-// All streams by name.
+// All streams by name, and the subscriptions that are kept with them.
 #ifndef TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_
 #define TIDEMARK_SERVER_WINDOW_STREAM_REGISTRY_H_
 
@@ -24,6 +24,7 @@ absl::Status CheckSettings(const StreamSettings& settings);
 struct RegistryLimits {
   std::size_t streams_max = 100'000;
   std::size_t name_bytes_max = 512;
+  std::size_t subscriptions_max = 1000;
 };
 
 /// Thread: any. Readers do not wait for one another.
@@ -49,6 +50,19 @@ class StreamRegistry {
   /// The log is not told. Errors: as Create; DATA_LOSS for bytes that are no image of one.
   absl::StatusOr<StreamHandle> RestoreImage(std::string_view name, const StreamSettings& settings,
                                             std::uint64_t log_id, std::string_view image);
+  /// Keeps a subscription, or finds it if it is kept already and the same. What its answer waits
+  /// for, as WhenDurable takes it. Errors: NOT_FOUND for its stream, ALREADY_EXISTS for another
+  /// one's name, INVALID_ARGUMENT for none that is a name, RESOURCE_EXHAUSTED, the log's.
+  absl::StatusOr<std::uint64_t> Subscribe(const Subscription& subscription);
+  /// NOT_FOUND names the subscription. Unsubscribe's errors also: the log's. It answers as
+  /// Subscribe.
+  absl::StatusOr<std::uint64_t> Unsubscribe(std::string_view name);
+  absl::StatusOr<Subscription> FindSubscription(std::string_view name) const;
+  /// As List.
+  std::vector<Subscription> ListSubscriptions(std::string_view after, std::string_view prefix,
+                                              std::size_t limit) const;
+  std::size_t subscriptions() const;
+
   /// See IngestSink::Open.
   absl::StatusOr<StreamHandle> FindOrCreate(std::string_view name, std::optional<ElementType> type);
   /// NOT_FOUND names the stream. Delete's errors also: the log's.
@@ -71,7 +85,10 @@ class StreamRegistry {
   // mutex_ held, for reading at least.
   absl::Status CheckNew(std::string_view name, const StreamSettings& settings) const;
   absl::Status CheckAbsent(std::string_view name) const;
+  absl::Status CheckSubscription(std::string_view name, std::string_view request) const;
   // mutex_ held for writing.
+  void ForgetSubscriptions(const Stream& stream);
+  absl::Status KeepSubscriptions(const StreamHandle& stream);
   absl::StatusOr<StreamHandle> Insert(std::string_view name, const StreamSettings& settings);
 
   StreamContext& context_;
@@ -79,7 +96,8 @@ class StreamRegistry {
   StreamSettings defaults_;
   const RegistryLimits limits_;
   std::atomic<std::uint64_t> deletions_{0};
-  absl::btree_map<std::string_view, StreamHandle> streams_;  // the key is the stream's own name
+  absl::btree_map<std::string_view, StreamHandle> streams_;   // the key is the stream's own name
+  absl::btree_map<std::string, StreamHandle> subscriptions_;  // that each is of, by its name
 };
 
 }  // namespace tidemark::server

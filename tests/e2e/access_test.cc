@@ -14,6 +14,7 @@
 #include "tidemark/v1/ingest.pb.h"
 #include "tidemark/v1/query.pb.h"
 #include "tidemark/v1/streams.pb.h"
+#include "tidemark/v1/subscriptions.pb.h"
 #include "tidemark/v1/summary.pb.h"
 
 namespace tidemark::test {
@@ -48,15 +49,21 @@ const std::map<std::string, std::string> kNeeds = {
     {"ExportStream", "query"},
     {"ImportStream", "admin"},
     {"MergeStreams", "admin query"},
+    {"CreateSubscription", "query"},
+    {"DeleteSubscription", "query"},
+    {"ListSubscriptions", "any"},
     {"GetInfo", "any"},
 };
 
 std::vector<const MethodDescriptor*> AllMethods() {
   // Linked in, so that the pool has their files.
   const std::set<const FileDescriptor*> linked = {
-      v1::GetInfoRequest::descriptor()->file(), v1::PushRequest::descriptor()->file(),
-      v1::QuantilesRequest::descriptor()->file(), v1::CreateStreamRequest::descriptor()->file(),
-      v1::ExportStreamRequest::descriptor()->file()};
+      v1::GetInfoRequest::descriptor()->file(),
+      v1::PushRequest::descriptor()->file(),
+      v1::QuantilesRequest::descriptor()->file(),
+      v1::CreateStreamRequest::descriptor()->file(),
+      v1::ExportStreamRequest::descriptor()->file(),
+      v1::CreateSubscriptionRequest::descriptor()->file()};
   std::vector<const MethodDescriptor*> methods;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(TIDEMARK_SOURCE_FOLDER) +
                                                                "/proto/tidemark/v1")) {
@@ -76,7 +83,7 @@ std::vector<const MethodDescriptor*> AllMethods() {
 // Names `stream` wherever a request names one.
 void NameStreams(Message& message, const std::string& stream) {
   static const std::set<std::string> kNames = {"stream", "stream_a", "stream_b", "name", "from"};
-  static const std::set<std::string> kInside = {"batch", "quantiles"};
+  static const std::set<std::string> kInside = {"batch", "quantiles", "watch"};
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* const field = message.GetDescriptor()->field(i);
     const auto* const reflection = message.GetReflection();

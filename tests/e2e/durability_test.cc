@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 #include <string>
@@ -209,6 +210,62 @@ TEST_F(DurabilityTest, ImportsAndMergesAreThereAfterAKill) {
     more.Write(std::vector<double>(5, 3.5));
     EXPECT_EQ(more.Finish().accepted, 5u);
     EXPECT_EQ(again.client().DescribeStream("merged").count, 30'005u);
+  }
+}
+
+TEST_F(DurabilityTest, SubscriptionsAreThereAfterAKill) {
+  const auto names = [](TestDaemon& daemon) {
+    std::string all;
+    for (const client::Subscription& one : daemon.client().ListSubscriptions()) {
+      all += one.name + " of " + one.query.stream + "; ";
+    }
+    return all;
+  };
+  for (const std::string mode : {"log", "snapshot"}) {
+    SCOPED_TRACE(mode);
+    const TemporaryFolder data;
+    const std::vector<std::string> flags{"--data-dir", data.path(), "--durability", mode};
+    {
+      TestDaemon daemon(flags);
+      for (const char* stream : {"a", "b"}) {
+        client::Pusher pusher = daemon.client().Push(stream);
+        pusher.Write(std::vector<double>(1000, 2.5));
+        EXPECT_EQ(pusher.Finish().accepted, 1000u);
+      }
+      const auto run = [&](const std::vector<std::string>& arguments) {
+        return RunTidemark(daemon, arguments).status;
+      };
+      EXPECT_EQ(run({"subscribe", "median", "a", "--quantile", "0.5", "--every", "20ms"}), 0);
+      EXPECT_EQ(run({"subscribe", "often", "a", "--top", "0.1", "--min-change", "0.01"}), 0);
+      EXPECT_EQ(run({"subscribe", "deleted", "a", "--top", "0.1"}), 0);
+      EXPECT_EQ(run({"subscribe", "with its stream", "b", "--quantile", "0.5"}), 0);
+      EXPECT_EQ(run({"subscribe", "refused", "c", "--quantile", "0.5"}), 1);
+      EXPECT_EQ(run({"unsubscribe", "deleted"}), 0);
+      EXPECT_EQ(run({"delete", "b"}), 0);
+      EXPECT_EQ(names(daemon), "median of a; often of a; ");
+      if (mode == "log") {
+        daemon.Kill();
+      } else {
+        daemon.Stop();
+      }
+    }
+    TestDaemon again(flags);
+    EXPECT_EQ(names(again), "median of a; often of a; ");
+    client::Watch watch = again.client().WatchSubscription("median");
+    for (int i = 0; i < 3; ++i) {
+      const auto answer = watch.Next();
+      ASSERT_TRUE(answer.has_value());
+      EXPECT_EQ(std::get<client::QuantilesAnswer>(answer->answer).n, 1000u);
+    }
+    const Completed listed = RunTidemark(again, {"subscriptions", "--json"});
+    const nlohmann::json json = nlohmann::json::parse(listed.out).at("subscriptions");
+    EXPECT_EQ(json.at(0).at("interval_us"), 20'000);
+    EXPECT_EQ(json.at(1).at("min_change"), 0.01);
+    EXPECT_EQ(RunTidemark(again, {"watch", "a", "--subscription", "median"}).status, 2);
+    const Completed gone = RunTidemark(again, {"watch", "--subscription", "deleted"});
+    EXPECT_EQ(gone.status, 1);
+    EXPECT_NE(gone.err.find("there is no subscription \"deleted\""), std::string::npos) << gone.err;
+    EXPECT_EQ(again.Metric("tidemark_named_subscriptions"), 2);
   }
 }
 

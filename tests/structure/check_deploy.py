@@ -34,6 +34,7 @@ NOT_SHOWN = {
     "tidemark_streams_expired_total": "as configured: nothing is wrong",
     "tidemark_sort_routes_total": "for looking into the choice of a sorter; its times are shown",
     "tidemark_sort_observed_keys_per_second": "the same",
+    "tidemark_named_subscriptions": "as users made them; refusals at the limit are shown",
     "tidemark_producers": "of no interest before some are forgotten",
     "tidemark_producers_forgotten_total": "those that come back are refused, which is shown",
     "tidemark_peers": "what is refused of them is shown",

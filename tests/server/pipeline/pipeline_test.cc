@@ -404,6 +404,13 @@ class FailingLog final : public StreamLog {
     if (fails) return Answer();
     return ++last_;
   }
+  absl::StatusOr<std::uint64_t> Subscribed(std::uint64_t, std::string_view,
+                                           std::string_view) override {
+    return ++last_;
+  }
+  absl::StatusOr<std::uint64_t> Unsubscribed(std::uint64_t, std::string_view) override {
+    return ++last_;
+  }
   bool failing() const override { return fails; }
   std::uint64_t last_sequence() const override { return last_; }
   void WhenDurable(std::uint64_t, IngestSink::Durable done) override { done(last_, Answer()); }

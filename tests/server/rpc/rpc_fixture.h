@@ -22,6 +22,7 @@
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_service.h"
 #include "server/rpc/stream_service.h"
+#include "server/rpc/subscription_service.h"
 #include "tests/server/rpc/in_process_server.h"
 #include "tests/support/pipeline_fixture.h"
 
@@ -94,8 +95,9 @@ struct RpcServer {
             options.peers ? &guard : nullptr),
         streams(behind.pipeline, behind.metrics),
         calls(executor, behind.metrics, &guard),
-        queries(engine, calls, executor, behind.metrics, options.subscriptions_max,
-                [] { return std::int64_t{0}; }) {
+        queries(engine, behind.pipeline, calls, executor, behind.metrics, options.subscriptions_max,
+                [] { return std::int64_t{0}; }),
+        subscriptions(engine, behind.pipeline, calls) {
     guard.Set(options.rules);
     if (options.peers) {
       PeerLimits limits = *options.peers;
@@ -111,6 +113,7 @@ struct RpcServer {
     builder.RegisterService(&ingest);
     builder.RegisterService(&streams);
     builder.RegisterService(&queries);
+    builder.RegisterService(&subscriptions);
     server = builder.BuildAndStart();
     channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
                                   grpc::InsecureChannelCredentials());
@@ -156,6 +159,7 @@ struct RpcServer {
   StreamServiceImpl streams;
   PostedCalls calls;
   QueryServiceImpl queries;
+  SubscriptionServiceImpl subscriptions;
   std::unique_ptr<grpc::Server> server;
   std::shared_ptr<grpc::Channel> channel;
 };

@@ -51,6 +51,17 @@ inline std::unique_ptr<OwnedEntry> MakeEntry(std::uint64_t number, std::size_t b
     owned->entry = StatePart{owned->first};
     return owned;
   }
+  if (number % 14 == 10) {
+    fill(owned->first, random() % (bytes_max / 2 + 1));
+    fill(owned->second, random() % (bytes_max / 2 + 1));
+    owned->entry = Subscribed{number, owned->first, owned->second};
+    return owned;
+  }
+  if (number % 14 == 13) {
+    fill(owned->first, random() % (bytes_max + 1));
+    owned->entry = Unsubscribed{number, owned->first};
+    return owned;
+  }
   if (number % 14 == 9) {
     fill(owned->first, random() % (bytes_max / 2 + 1));
     fill(owned->second, random() % (bytes_max / 2 + 1));
