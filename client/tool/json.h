@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/answers.h"
+#include "client/client.h"
 
 namespace tidemark::tool {
 

@@ -18,7 +18,7 @@ double Seconds(std::chrono::microseconds time) {
 
 std::string Asks(const QuantilesQuery& query) {
   std::string text = "quantiles";
-  for (const double phi : query.phi) text += " " + ShowNumber(phi);
+  for (const double phi : query.phi) text.append(" ").append(ShowNumber(phi));
   return text;
 }
 std::string Asks(const ItemsQuery& query) {

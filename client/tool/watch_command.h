@@ -14,11 +14,6 @@ struct WatchCommandOptions {
   client::WatchQuery query;
   bool json = false;
 };
-bool hierarchical = false;  ///< the heavy hitters are prefixes
-bool by_weight = false;     ///< or add up weights
-client::Scope scope;
-bool json = false;
-};
 
 /// JSON: one object a line. Text: quantiles are one line an answer under a heading; heavy hitters a
 /// table an answer, drawn over the one before on a terminal. SIGINT and SIGTERM end it with status

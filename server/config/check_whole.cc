@@ -116,6 +116,14 @@ std::vector<std::string> InsecureListeners(const Config& config) {
 
 std::string CheckWhole(const Config& config) {
   std::vector<std::string> faults;
+  // Two messages of the largest size that gRPC lets in (server/daemon/grpc_front.cc).
+  const std::uint64_t grpc_bytes_min = 8 * config.limits.max_batch_bytes;
+  if (config.limits.max_grpc_bytes != 0 && config.limits.max_grpc_bytes < grpc_bytes_min) {
+    faults.push_back(fmt::format(
+        "limits.max_grpc_bytes ({}) is less than eight times limits.max_batch_bytes; expected at "
+        "least {}, or 0 for no limit",
+        config.limits.max_grpc_bytes, grpc_bytes_min));
+  }
   if (config.window.min_capacity > config.window.max_capacity) {
     faults.push_back(fmt::format("window.min_capacity ({}) is larger than window.max_capacity ({})",
                                  config.window.min_capacity, config.window.max_capacity));

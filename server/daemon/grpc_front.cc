@@ -47,6 +47,7 @@ constexpr int kClientPingMs = 10'000;
 constexpr int kServerPingMs = 60'000;
 constexpr int kPingTimeoutMs = 20'000;
 // Of all headers of a call; a token has some hundred bytes.
+constexpr int kThreadsMax = 32;  // of calls that block one
 constexpr int kMetadataBytesMax = 8 << 10;
 // Calls that one connection may have under way, whatever its peer may: beyond, a client waits by
 // itself and is told nothing, so that fewer would hang a program with many subscriptions.
@@ -85,11 +86,11 @@ int MillisOf(std::uint64_t seconds) {
 // what connections and calls may hold there is bounded as a whole. No age of connections: those
 // with calls would only be told to make another.
 void LimitMemory(grpc::ServerBuilder& builder, const Config::Limits& limits) {
-  if (limits.max_grpc_bytes > 0) {
-    grpc::ResourceQuota quota("tidemark");
-    quota.Resize(limits.max_grpc_bytes);
-    builder.SetResourceQuota(quota);  // which keeps it
-  }
+  grpc::ResourceQuota quota("tidemark");
+  // Reflection is gRPC's own, asks nobody who calls, and takes a thread for each call.
+  quota.SetMaxThreads(kThreadsMax);
+  if (limits.max_grpc_bytes > 0) quota.Resize(limits.max_grpc_bytes);
+  builder.SetResourceQuota(quota);  // which keeps it
   const std::uint64_t calls = std::max(kStreamsMin, PeerLimitsOf(limits).calls);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(calls));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);

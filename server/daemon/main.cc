@@ -148,7 +148,14 @@ int Main(int argc, char** argv) {
       next_tick = now + Daemon::kTick;
     }
     if (now >= next_ping) {
-      TellAlive(**daemon, manager, stalled);
+      // Who was stopped, or whose machine was, has not had the time to go on: its state is asked
+      // for, and judged at the next.
+      if (now - next_ping > *pings) {
+        (*daemon)->Stalled();
+        manager.Alive();
+      } else {
+        TellAlive(**daemon, manager, stalled);
+      }
       next_ping = now + *pings;
     }
   }

@@ -89,10 +89,10 @@ absl::Status CheckHeader(std::string_view magic, std::uint32_t flags, std::strin
       !bytes.starts_with(magic)) {
     return absl::DataLossError("the header is damaged: its checksum does not fit");
   }
-  if (GetU32(bytes, 8) != kStoreVersion || (GetU32(bytes, 12) & ~flags) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat("the file is of version ", GetU32(bytes, 8),
-                                                      "; this program reads version ",
-                                                      kStoreVersion));
+  const std::uint32_t version = GetU32(bytes, 8);
+  if (version == 0 || version > kStoreVersion || (GetU32(bytes, 12) & ~flags) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the file is of version ", version, "; this program reads versions 1 to ", kStoreVersion));
   }
   return absl::OkStatus();
 }

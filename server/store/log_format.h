@@ -26,7 +26,7 @@
 
 namespace tidemark::store {
 
-inline constexpr std::uint32_t kStoreVersion = 1;
+inline constexpr std::uint32_t kStoreVersion = 2;
 inline constexpr std::size_t kFileHeaderBytes = 64;
 inline constexpr std::size_t kRecordHeaderBytes = 40;
 inline constexpr std::size_t kRecordAlignment = 8;
@@ -51,7 +51,7 @@ struct SegmentHeader {
 };
 std::string EncodeSegmentHeader(const SegmentHeader& header);
 /// Errors: DATA_LOSS if it is short, its checksum does not fit or its numbers cannot be,
-/// FAILED_PRECONDITION for another version than kStoreVersion.
+/// FAILED_PRECONDITION for a version above kStoreVersion.
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes);
 
 /// What a snapshot file says of itself. Its header has the length and the fields of a segment's.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "server/window/keyed_stream.h"
 #include "server/window/stream_image.h"
 #include "server/window/text_rules.h"
+#include "summaries/quantile_rule.h"
 
 namespace tidemark::server {
 namespace {
@@ -36,6 +38,26 @@ void CheckOpen(const StreamImage<Key>& image, const StreamSettings& settings) {
   }
   Check(timed == (settings.sliding.any() ? image.open.size() : 0),
         "the batches of its open window are not those of its values");
+}
+
+// What was checked of the batches whose values these are: that counts and weights stay below 2^63,
+// and every y is a number.
+template <class Key>
+void CheckBatches(const StreamImage<Key>& image, PayloadType type, std::uint64_t count,
+                  std::uint64_t summed) {
+  Check(count <= kMaxSummaryCount && image.open.size() <= kMaxSummaryCount - count,
+        "it has 2^63 values or more");
+  Check(image.weight >= summed && image.weight <= kMaxSummaryCount,
+        "it weighs less than its summaries, or 2^63 or more");
+  std::uint64_t left = image.weight - summed;  // those beside values that were refused, too
+  for (const std::uint64_t payload : image.payloads) {
+    if (type == PayloadType::kY) {
+      Check(std::isfinite(std::bit_cast<double>(payload)), "a y of its open window is no number");
+    } else {
+      Check(payload <= left, "its open window weighs more than it");
+      left -= payload;
+    }
+  }
 }
 
 }  // namespace
@@ -94,8 +116,8 @@ absl::Status KeyedStream<Key>::RestoreImage(std::string_view bytes) {
       summaries = std::make_unique<StreamSummaries<Key>>(
           StreamSummaries<Key>::FromFrames(options, image.summaries));
     }
-    const std::uint64_t summed = summaries ? summaries->weight() : 0;
-    Check(image.weight >= summed, "it weighs less than its summaries");
+    CheckBatches(image, settings_.payload, summaries ? summaries->count() : 0,
+                 summaries ? summaries->weight() : 0);
     if (sliding_) {
       Check(image.capacity == sliding_->block_size(), "its open window is no block");
       Check(image.windows > 0 || !summaries, "it was imported, and has sliding windows");

@@ -4,8 +4,7 @@
 //
 //   0   8  frame: "TMSI", version 2, bits of a key, 0 (byte_io.h)
 //   8 40   last record of the log, windows summarized since it was made, values refused, weight of
-//   all values,
-//          recorded time at which the open window took its first key
+//          all values, recorded time at which the open window took its first key
 //  48   4  capacity of the open window
 //  52  16  bytes of the open window's items; of them, those that were new
 //          then, each after a u64 of how many: keys of the open window as they came; their payloads

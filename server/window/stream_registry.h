@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -97,7 +99,8 @@ class StreamRegistry {
   const RegistryLimits limits_;
   std::atomic<std::uint64_t> deletions_{0};
   absl::btree_map<std::string_view, StreamHandle> streams_;   // the key is the stream's own name
-  absl::btree_map<std::string, StreamHandle> subscriptions_;  // that each is of, by its name
+  // The stream that each is of, by its name.
+  std::map<std::string, StreamHandle, std::less<>> subscriptions_;
 };
 
 }  // namespace tidemark::server
