@@ -160,7 +160,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                     .flags = tls("tcp"),
                     .port = &Daemon::tcp,
                     .script = {.drip = HalfClientHello(400)},
-                    .bytes_max = 40'000,
+                    .bytes_max = 90'000,
                     .seen = all_there,
                     .ends_them = true});
   scenes.push_back({.name = "half-tls-tcp",
@@ -168,7 +168,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                     .flags = tls("tcp"),
                     .port = &Daemon::tcp,
                     .script = {.first = HalfClientHello(400)},
-                    .bytes_max = 40'000,
+                    .bytes_max = 90'000,
                     .seen = all_there,
                     .ends_them = true});
   scenes.push_back({.name = "half-tls-http",
@@ -176,14 +176,14 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                     .flags = tls("http"),
                     .port = &Daemon::http,
                     .script = {.first = HalfClientHello(400)},
-                    .bytes_max = 60'000,
+                    .bytes_max = 130'000,
                     .ends_them = true});
   scenes.push_back({.name = "half-tls-grpc",
                     .what = "gRPC connections in the middle of a TLS handshake",
                     .flags = tls("grpc"),
                     .port = &Daemon::grpc,
                     .script = {.first = HalfClientHello(400)},
-                    .bytes_max = 100'000,
+                    .bytes_max = 150'000,
                     .ends_them = true,
                     .tls_asker = true});
   for (Scene& scene : scenes) {
