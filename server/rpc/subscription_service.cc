@@ -91,7 +91,8 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::CreateSubscription(
   const auto request = std::make_shared<v1::CreateSubscriptionRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
   return calls_.Run(
-      context, "create_subscription", ParseAllowed(caller, *request_bytes, *request), false,
+      context, caller, request_bytes->Length(), "create_subscription",
+      ParseAllowed(caller, *request_bytes, *request), false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         v1::CreateSubscriptionResponse response;
         absl::Status status = Create(*request, deadline, response);
@@ -106,7 +107,8 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
   const auto request = std::make_shared<v1::DeleteSubscriptionRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
   return calls_.Run(
-      context, "delete_subscription", ParseAllowed(*caller, *request_bytes, *request), false,
+      context, *caller, request_bytes->Length(), "delete_subscription",
+      ParseAllowed(*caller, *request_bytes, *request), false,
       [this, request, caller, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         v1::WatchRequest watch;
         absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
@@ -127,14 +129,15 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::ListSubscriptions(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ListSubscriptionsRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
-  return calls_.Run(
-      context, "list_subscriptions", ParseAllowed(*caller, *request_bytes, *request), false,
-      [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
-        v1::ListSubscriptionsResponse response;
-        absl::Status status = List(*caller, *request, response);
-        if (!status.ok()) return status;
-        return SerializeMessage(response, QueryEngine::kAnswerBytesMax, *response_bytes);
-      });
+  return calls_.Run(context, *caller, request_bytes->Length(), "list_subscriptions",
+                    ParseAllowed(*caller, *request_bytes, *request), false,
+                    [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
+                      v1::ListSubscriptionsResponse response;
+                      absl::Status status = List(*caller, *request, response);
+                      if (!status.ok()) return status;
+                      return SerializeMessage(response, QueryEngine::kAnswerBytesMax,
+                                              *response_bytes);
+                    });
 }
 
 }  // namespace tidemark::server

@@ -157,6 +157,9 @@ std::string Answers(Pipeline& pipeline) {
     out += Concat(name, " (id ", stream->log_id(), "): ", Text(stream->settings()), "\n  n ",
                   stats.count, ", refused ", stats.refused, ", open ", stats.window_fill, " of ",
                   stats.window_capacity, ", windows ", stats.windows_summarized, "\n");
+    for (const auto& [subscription, request] : stream->subscriptions()) {
+      out += Concat("  subscription ", subscription, ": ", request, "\n");
+    }
     out += AnswersOf(engine, name, soon);
     const SlidingSettings& sliding = stream->settings().sliding;
     if (sliding.values_max != 0) {
@@ -194,6 +197,8 @@ class Story {
     for (const char* name : {"deleted early", "deleted late", "made again", "numbered", "empty"}) {
       ASSERT_TRUE(pipeline_.streams().Create(name, {}).ok());
     }
+    Subscribe("early", "numbered");
+    Subscribe("deleted", "numbered");
     GoOn(3);
     ASSERT_TRUE(pipeline_.streams().Delete("deleted early").ok());
   }
@@ -206,10 +211,19 @@ class Story {
     GoOn(1);
     ASSERT_TRUE(pipeline_.streams().Delete("deleted late").ok());
     ASSERT_TRUE(pipeline_.streams().Create("late", {.type = ValueType::kUint32}).ok());
+    const auto soon = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    absl::StatusOr<StreamState> state = QueryEngine(pipeline_).State("kind 0", soon);
+    ASSERT_TRUE(state.ok()) << state.status();
+    ASSERT_TRUE(pipeline_.streams().Restore("imported", *std::move(state)).ok());
+    Subscribe("late", "imported");
+    ASSERT_TRUE(pipeline_.streams().Unsubscribe("deleted").ok());
     GoOn(1);
   }
 
  private:
+  void Subscribe(const char* name, const char* stream) {
+    ASSERT_TRUE(pipeline_.streams().Subscribe({name, stream, "what is asked for"}).ok());
+  }
   void GoOn(int rounds) {
     for (int round = 0; round < rounds; ++round) {
       for (const auto& [name, stream] : ByName(pipeline_)) {
