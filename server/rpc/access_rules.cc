@@ -34,10 +34,12 @@ constexpr std::array kWatched = {NamedStreams{Role::kQuery, "quantiles.stream"},
                                  NamedStreams{Role::kQuery, "subscription"}};
 // A subscription's name is one of those that patterns are of, as its stream's.
 constexpr std::array kSubscribed = {
-    NamedStreams{Role::kQuery, "name"}, NamedStreams{Role::kQuery, "watch.quantiles.stream"},
+    NamedStreams{Role::kQuery, "name"},
+    NamedStreams{Role::kQuery, "watch.quantiles.stream"},
     NamedStreams{Role::kQuery, "watch.heavy_hitters.stream"},
     NamedStreams{Role::kQuery, "watch.hierarchical_heavy_hitters.stream"},
-    NamedStreams{Role::kQuery, "watch.sums.stream"}};
+    NamedStreams{Role::kQuery, "watch.sums.stream"},
+    NamedStreams{Role::kQuery, "watch.subscription"}};
 
 constexpr RpcRule Query(std::string_view method) {
   return {.method = method, .role = Role::kQuery, .streams = kQueriesStream};

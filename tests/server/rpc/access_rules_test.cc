@@ -5,6 +5,7 @@
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "tidemark/v1/ingest.pb.h"
 #include "tidemark/v1/query.pb.h"
 #include "tidemark/v1/streams.pb.h"
+#include "tidemark/v1/subscriptions.pb.h"
 #include "tidemark/v1/summary.pb.h"
 
 namespace tidemark::server {
@@ -29,6 +31,7 @@ std::vector<const MethodDescriptor*> AllMethods() {
   for (const FileDescriptor* file :
        {v1::GetInfoRequest::descriptor()->file(), v1::PushRequest::descriptor()->file(),
         v1::QuantilesRequest::descriptor()->file(), v1::CreateStreamRequest::descriptor()->file(),
+        v1::CreateSubscriptionRequest::descriptor()->file(),
         v1::ExportStreamRequest::descriptor()->file()}) {
     for (int i = 0; i < file->service_count(); ++i) {
       for (int j = 0; j < file->service(i)->method_count(); ++j) {
@@ -39,9 +42,10 @@ std::vector<const MethodDescriptor*> AllMethods() {
   return methods;
 }
 
-// Paths of the fields by which a request names streams, one message deep.
+// Paths of the fields by which a request names streams and subscriptions, two messages deep.
 std::set<std::string> NamesIn(const Descriptor& message, const std::string& before = "") {
-  static const std::set<std::string> kNames = {"stream", "stream_a", "stream_b", "name", "from"};
+  static const std::set<std::string> kNames = {"stream", "stream_a", "stream_b",
+                                               "name",   "from",     "subscription"};
   std::set<std::string> paths;
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor* const field = message.field(i);
@@ -49,8 +53,10 @@ std::set<std::string> NamesIn(const Descriptor& message, const std::string& befo
       std::string path = before;
       path += field->name();  // GCC 12 warns wrongly of a sum
       paths.insert(std::move(path));
-    } else if (field->type() == FieldDescriptor::TYPE_MESSAGE && before.empty()) {
-      std::string inside = field->name();
+    } else if (field->type() == FieldDescriptor::TYPE_MESSAGE &&
+               std::count(before.begin(), before.end(), '.') < 2) {
+      std::string inside = before;
+      inside += field->name();
       inside += '.';
       paths.merge(NamesIn(*field->message_type(), inside));
     }
