@@ -537,12 +537,7 @@ int Command::Watch() {
   WatchCommandOptions watch;
   watch.json = options_.json;
   watch.subscription = options_.subscription;
-  if (watch.subscription.empty()) {
-    if (options_.stream.empty()) throw UsageError("watch: give STREAM or --subscription NAME");
-    watch.query = ToWatchQuery("watch", options_.stream, options_.watch, Scope());
-  } else if (!options_.stream.empty() || options_.watch != WatchArguments() || !Scope().whole()) {
-    throw UsageError("watch: a subscription says all that is asked; give its name alone");
-  }
+  watch.query = AskedByWatch(options_.stream, watch.subscription, options_.watch, Scope());
   return RunWatch(To(), watch, environment_);
 }
 

@@ -50,4 +50,16 @@ client::WatchQuery ToWatchQuery(const std::string& command, const std::string& s
   return query;
 }
 
+client::WatchQuery AskedByWatch(const std::string& stream, const std::string& subscription,
+                                const WatchArguments& arguments, const client::Scope& scope) {
+  if (subscription.empty()) {
+    if (stream.empty()) throw UsageError("watch: give STREAM or --subscription NAME");
+    return ToWatchQuery("watch", stream, arguments, scope);
+  }
+  if (!stream.empty() || arguments != WatchArguments() || !scope.whole()) {
+    throw UsageError("watch: a subscription says all that is asked; give its name alone");
+  }
+  return {};
+}
+
 }  // namespace tidemark::tool

@@ -35,6 +35,11 @@ void AddWatchOptions(CLI::App* command, WatchArguments& arguments);
 client::WatchQuery ToWatchQuery(const std::string& command, const std::string& stream,
                                 const WatchArguments& arguments, const client::Scope& scope);
 
+/// The same for `watch`; nothing where it names a subscription. Errors also: it gives both, or
+/// neither of a stream and a subscription.
+client::WatchQuery AskedByWatch(const std::string& stream, const std::string& subscription,
+                                const WatchArguments& arguments, const client::Scope& scope);
+
 }  // namespace tidemark::tool
 
 #endif  // TIDEMARK_CLIENT_TOOL_WATCH_ARGUMENTS_H_
