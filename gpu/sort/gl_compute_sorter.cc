@@ -295,7 +295,8 @@ void GlComputeSorter::Prepare(std::size_t slot, std::size_t bytes, ComputeReques
 }
 
 void GlComputeSorter::WaitUntilRead(std::size_t slot) {
-  // From before the turn: they are on the same GPU, and where it hangs all give up within one limit.
+  // From before the turn: they are on the same GPU, and where it hangs all give up within one
+  // limit.
   const auto start = std::chrono::steady_clock::now();
   const Turn turn(*this);
   const auto done = std::make_shared<bool>(false);

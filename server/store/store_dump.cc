@@ -11,8 +11,8 @@ namespace {
 absl::Status DumpSegment(FileSystem& files, const std::string& folder, const SegmentCheck& segment,
                          StoreVisitor& visitor) {
   const std::string path = SegmentPath(folder, segment.number);
-  const absl::StatusOr<std::string> bytes = files.Read(
-      path, 0, segment.status.ok() ? segment.whole_bytes : segment.file_bytes);
+  const absl::StatusOr<std::string> bytes =
+      files.Read(path, 0, segment.status.ok() ? segment.whole_bytes : segment.file_bytes);
   if (!bytes.ok()) return bytes.status();
   const absl::StatusOr<SegmentHeader> header = DecodeSegmentHeader(*bytes);
   if (!header.ok()) return absl::OkStatus();  // told as a fault

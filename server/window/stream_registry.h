@@ -98,7 +98,7 @@ class StreamRegistry {
   StreamSettings defaults_;
   const RegistryLimits limits_;
   std::atomic<std::uint64_t> deletions_{0};
-  absl::btree_map<std::string_view, StreamHandle> streams_;   // the key is the stream's own name
+  absl::btree_map<std::string_view, StreamHandle> streams_;  // the key is the stream's own name
   // The stream that each is of, by its name.
   std::map<std::string, StreamHandle, std::less<>> subscriptions_;
 };
