@@ -85,7 +85,7 @@ absl::StatusOr<std::string> KeyedStream<Key>::Image() const {
     image.batches = open_batches_;
     if (dictionary_) image.items = dictionary_->Items();
     if (producers_ != nullptr) image.producers = producers_->Images();
-    image.subscriptions = subscriptions_;
+    if (subscriptions_ != nullptr) image.subscriptions = *subscriptions_;
     if (published_windows_ == next_number_) {
       // Nobody is inside the summaries: there is no window to take in.
       HandOver(image);
@@ -143,7 +143,9 @@ absl::Status KeyedStream<Key>::RestoreImage(std::string_view bytes) {
     for (const auto& [name, request] : image.subscriptions) {
       Check(CheckStreamName(name, name.size()).ok(), "a subscription's name is none");
     }
-    subscriptions_ = std::move(image.subscriptions);
+    if (!image.subscriptions.empty()) {
+      subscriptions_ = std::make_unique<StreamSubscriptions>(std::move(image.subscriptions));
+    }
     if (summaries) published_ = summaries->Snapshot();
     summaries_ = std::move(summaries);
   } catch (const std::invalid_argument& error) {

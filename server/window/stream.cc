@@ -118,32 +118,34 @@ absl::StatusOr<std::uint64_t> Stream::Subscribe(std::string_view name, std::stri
   if (context_.log != nullptr) {
     sequence = Logged(context_.log->Subscribed(log_id_, name, request));
   }
-  if (sequence.ok()) subscriptions_.insert_or_assign(std::string(name), std::string(request));
+  if (!sequence.ok()) return sequence;
+  if (subscriptions_ == nullptr) subscriptions_ = std::make_unique<StreamSubscriptions>();
+  subscriptions_->insert_or_assign(std::string(name), std::string(request));
   return sequence;
 }
 
 absl::StatusOr<std::uint64_t> Stream::Unsubscribe(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  const auto at = subscriptions_.find(name);
-  if (at == subscriptions_.end()) {
+  if (subscriptions_ == nullptr || !subscriptions_->contains(name)) {
     return absl::NotFoundError(
         Concat("stream \"", Printable(name_), "\" has no subscription \"", Printable(name), "\""));
   }
   absl::StatusOr<std::uint64_t> sequence = 0;
   if (context_.log != nullptr) sequence = Logged(context_.log->Unsubscribed(log_id_, name));
-  if (sequence.ok()) subscriptions_.erase(at);
+  if (sequence.ok()) subscriptions_->erase(subscriptions_->find(name));
   return sequence;
 }
 
 StreamSubscriptions Stream::subscriptions() const {
   const std::lock_guard lock(mutex_);
-  return subscriptions_;
+  return subscriptions_ == nullptr ? StreamSubscriptions() : *subscriptions_;
 }
 
 std::optional<std::string> Stream::FindSubscription(std::string_view name) const {
   const std::lock_guard lock(mutex_);
-  const auto at = subscriptions_.find(name);
-  if (at == subscriptions_.end()) return std::nullopt;
+  if (subscriptions_ == nullptr) return std::nullopt;
+  const auto at = subscriptions_->find(name);
+  if (at == subscriptions_->end()) return std::nullopt;
   return at->second;
 }
 

@@ -276,7 +276,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::unique_ptr<StreamProducers> producers_;  // null: none has sent
   std::uint64_t last_logged_ = 0;               // its last record's number in the log
   std::uint64_t log_id_ = 0;
-  StreamSubscriptions subscriptions_;
+  std::unique_ptr<StreamSubscriptions> subscriptions_;  // null: none was kept
 
  private:
   // mutex_ held. Of a record that is not of a batch.
