@@ -95,7 +95,7 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
       value = setting.power_of_two ? "1024" : "1025";
       if (setting.max < 1025) value = "77";
       if (setting.min > 1025) value = "5000";
-      if (setting.min > 5000) value = "5000000";
+      if (setting.min > 5000 || setting.key == "max_grpc_bytes") value = "5000000";
     } else if (std::holds_alternative<double*>(field)) {
       value = "0.125";
     } else if (std::holds_alternative<std::optional<HostPort>*>(field)) {
@@ -111,6 +111,7 @@ TEST_F(CommandLine, EverySettingHasAFlagAndAVariable) {
     std::vector<std::string> args{flag, value};
     if (on != nullptr) args = {value == "true" ? flag : flag + "=false"};
     std::vector<std::string> needed;  // by the setting, in any case
+    if (setting.key == "max_grpc_bytes") needed = {"--max-batch-bytes", "4096"};
     if (setting.key == "durability") needed = {"--data-dir", folder_.string()};
     if (value == "other:1") needed = {"--allow-insecure"};
     if (setting.key == "cert_file") needed = {"--tls-key-file", "k"};

@@ -240,13 +240,14 @@ TEST(LogDamageTest, AnotherVersionIsRefusedByName) {
   WriteClosedLog(disk, 1 << 10);
   const std::string path = Paths(disk).back();
   std::string& bytes = disk.bytes(path);
-  bytes[8] = 2;
+  bytes[8] = static_cast<char>(kStoreVersion + 1);
   std::string sum;
   PutU64(sum, Checksum(std::string_view(bytes).substr(0, kFileHeaderBytes - 8), 0));
   bytes.replace(kFileHeaderBytes - 8, 8, sum);
   const ReadBack read = ReadAll(disk);
   EXPECT_EQ(read.reading.status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_NE(read.reading.status.message().find("version 2"), std::string::npos);
+  EXPECT_NE(read.reading.status.message().find("version " + std::to_string(kStoreVersion + 1)),
+            std::string::npos);
   EXPECT_NE(read.reading.status.message().find(path), std::string::npos);
 }
 
