@@ -171,13 +171,13 @@ struct Config {
     /// Of one peer: read buffers of framed TCP and StatsD, requests of gRPC that wait; 0: no limit.
     /// Room for 512 connections with usual read buffers.
     std::uint64_t max_bytes_per_peer = std::uint64_t{256} << 20;
-    /// What gRPC may hold of messages, connections and calls before and behind the services; 0: no
-    /// limit. At it, new connections and calls are refused or cut.
+    /// Of messages, connections and calls before and behind the services, above which gRPC refuses
+    /// or cuts some; 0: no limit. It looks now and then, so that more may be held meanwhile.
     std::uint64_t max_grpc_bytes = std::uint64_t{512} << 20;
     /// Callers on this machine who show no name share these too.
     bool loopback_is_one_peer = false;
-    /// A connection of framed TCP or StatsD that has sent nothing for so long is closed; 0: never.
-    /// (gRPC finds peers that are gone by pings of its own.)
+    /// A connection of framed TCP or StatsD that has sent nothing for so long is closed, and one of
+    /// gRPC without a call; 0: never.
     std::uint64_t idle_timeout_s = 600;
     /// An HTTP connection must send its whole request, or its next one, within this time.
     std::uint64_t http_timeout_s = 30;

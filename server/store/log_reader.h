@@ -1,14 +1,15 @@
 // Reads a log: which segments belong to it, which of their records, and what is wrong with them.
 //
 // What is promised, for any bytes in any files of the folder
-//   1. The records given are a prefix of those that were appended, behind `after_sequence`, each
-//      once and in order. (But for a checksum of 64 bits that fits by chance.)
+//   1. The records given are a prefix of those that were appended, behind those that the snapshot
+//      covers, each once and in order, but for a gap that a repair left. (And for a checksum of 64
+//      bits that fits by chance.)
 //   2. The prefix ends early without an error only in the last segment, at a record that no later
 //      one says was synced: a write that a crash cut off. What was left out is told in
 //      LogEnd::notes.
 //   3. Everything else is DATA_LOSS, and the message names the file, the offset and the records
-//   that
-//      are lost. So is a segment that is missing, or shorter than its successor says.
+//      that are lost. So is a segment that is missing, or shorter than its successor says, and a
+//      log that ends before what the snapshot holds of it.
 // What is not: that a loss is noticed which no bytes that are left give away. Those are the last
 // segment as a whole, and records at the end of the last segment behind the last one that says they
 // were synced: those of the last sync, if the daemon was killed before it had time to add a mark.

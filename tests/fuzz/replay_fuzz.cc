@@ -15,30 +15,19 @@
 #include "server/durability/replay.h"
 #include "server/window/concat.h"
 #include "tests/fuzz/image_checksums.h"
+#include "tests/fuzz/small_pipeline.h"
 #include "tests/fuzz/stream_kinds.h"
 #include "tests/support/fake_disk.h"
-#include "tests/support/pipeline_fixture.h"
 
 namespace {
 
 using namespace tidemark::server;
+using tidemark::fuzz::Require;
+using tidemark::fuzz::SmallPipeline;
 namespace store = tidemark::store;
 
 constexpr std::uint64_t kLogId = 7;
 const std::string kFolder = "/log";
-
-void Require(bool property) {
-  if (!property) std::abort();
-}
-
-TestPipeline& Pipelines() {
-  static auto* const pipeline = [] {
-    PipelineOptions options;
-    options.window_limits = {.min = 4, .max = 16};
-    return new TestPipeline(options);
-  }();
-  return *pipeline;
-}
 
 // A body whose definition, and state, are whole.
 std::string Whole(store::RecordKind kind, std::string_view body) {
@@ -108,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tidemark::testing::FakeDisk disk;
   const auto file = disk.Create(kFolder + "/" + store::SegmentName(1));
   Require(file.ok() && (*file)->Write(0, segment).ok());
-  Pipeline& pipeline = Pipelines().pipeline;
+  Pipeline& pipeline = SmallPipeline().pipeline;
   std::string first;
   for (int time = 0; time < 2; ++time) {
     const absl::StatusOr<Replayed> replayed = ReplayLog(disk, kFolder, pipeline);

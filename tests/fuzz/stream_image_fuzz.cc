@@ -13,31 +13,19 @@
 
 #include "server/query/query_engine.h"
 #include "tests/fuzz/image_checksums.h"
+#include "tests/fuzz/small_pipeline.h"
 #include "tests/fuzz/stream_kinds.h"
-#include "tests/support/pipeline_fixture.h"
 
 namespace {
 
 using namespace tidemark::server;
+using tidemark::fuzz::Require;
+using tidemark::fuzz::SmallPipeline;
 
 constexpr const char* kStream = "s";
 
-void Require(bool property) {
-  if (!property) std::abort();
-}
-
-// Made once, for its threads and metrics cost more than reading an image.
-TestPipeline& Pipelines() {
-  static auto* const pipeline = [] {
-    PipelineOptions options;
-    options.window_limits = {.min = 4, .max = 16};
-    return new TestPipeline(options);
-  }();
-  return *pipeline;
-}
-
 void CheckAnswers() {
-  const QueryEngine engine(Pipelines().pipeline);
+  const QueryEngine engine(SmallPipeline().pipeline);
   const Ask ask(std::chrono::steady_clock::now() + std::chrono::seconds(20));
   constexpr double kPhis[] = {0, 0.5, 1};
   if (const auto answer = engine.Quantiles(kStream, kPhis, ask); answer.ok()) {
@@ -61,7 +49,7 @@ void AppendValues(const StreamHandle& stream, RecordedTime time) {
   constexpr std::uint64_t kValues[] = {1, 2, 1, 3};
   constexpr std::uint64_t kPayloads[] = {1, 2, 3, 4, 5, 6, 7, 8};
   const StreamSettings& settings = stream->settings();
-  auto& pipeline = Pipelines().pipeline;
+  auto& pipeline = SmallPipeline().pipeline;
   const bool strings = settings.type == ValueType::kString;
   const std::size_t count = strings ? 4 : sizeof kValues / PackedBytes(settings.type);
   const auto payloads = std::as_bytes(std::span(kPayloads)).first(count * sizeof(std::uint64_t));
@@ -77,7 +65,7 @@ void AppendValues(const StreamHandle& stream, RecordedTime time) {
 }
 
 void Check(const StreamSettings& settings, std::string_view bytes) {
-  auto& streams = Pipelines().pipeline.streams();
+  auto& streams = SmallPipeline().pipeline.streams();
   const auto stream = streams.RestoreImage(kStream, settings, 1, bytes);
   if (!stream.ok()) {
     Require(!stream.status().message().empty());

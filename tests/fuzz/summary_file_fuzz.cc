@@ -15,29 +15,17 @@
 #include "server/query/query_engine.h"
 #include "server/rpc/summary_file.h"
 #include "summaries/crc32c.h"
+#include "tests/fuzz/small_pipeline.h"
 #include "tests/support/fix_checksum.h"
-#include "tests/support/pipeline_fixture.h"
 
 namespace {
 
 using namespace tidemark::server;
+using tidemark::fuzz::Require;
+using tidemark::fuzz::SmallPipeline;
 namespace v1 = tidemark::v1;
 
 constexpr const char* kStream = "s";
-
-void Require(bool property) {
-  if (!property) std::abort();
-}
-
-// Made once, for its threads and metrics cost more than reading a file.
-TestPipeline& Pipelines() {
-  static auto* const pipeline = [] {
-    PipelineOptions options;
-    options.window_limits = {.min = 4, .max = 16};
-    return new TestPipeline(options);
-  }();
-  return *pipeline;
-}
 
 v1::SummaryFile FileOf(std::string bytes) {
   v1::SummaryFile file;
@@ -55,7 +43,7 @@ void CheckRows(const absl::StatusOr<Rows>& answer) {
 }
 
 void CheckAnswers() {
-  const QueryEngine engine(Pipelines().pipeline);
+  const QueryEngine engine(SmallPipeline().pipeline);
   const Ask ask(std::chrono::steady_clock::now() + std::chrono::seconds(20));
   constexpr double kPhis[] = {0, 0.001, 0.5, 1};
   if (const auto answer = engine.Quantiles(kStream, kPhis, ask); answer.ok()) {
@@ -86,7 +74,7 @@ void AppendValues(const StreamHandle& stream) {
   constexpr std::string_view kItems[] = {"a.b", "a.c", "d", "a.b"};
   constexpr std::uint64_t kValues[] = {1, 2, 1, 3};
   const std::uint64_t before = stream->Stats().count;
-  auto& pipeline = Pipelines().pipeline;
+  auto& pipeline = SmallPipeline().pipeline;
   const AppendResult result =
       stream->settings().type == ValueType::kString
           ? pipeline.AppendStrings(stream, kItems, 0)
@@ -95,7 +83,7 @@ void AppendValues(const StreamHandle& stream) {
 }
 
 void CheckStream(const StreamState& state) {
-  auto& streams = Pipelines().pipeline.streams();
+  auto& streams = SmallPipeline().pipeline.streams();
   const auto stream = streams.Restore(kStream, state);
   if (!stream.ok()) {
     Require(!stream.status().message().empty());

@@ -19,6 +19,7 @@
 #include "server/window/concat.h"
 #include "server/window/refusal.h"
 #include "tests/server/durability/logged_pipeline.h"
+#include "tests/server/durability/replayed_entries.h"
 #include "tests/server/durability/some_batches.h"
 #include "tests/summaries/cases.h"
 
@@ -28,23 +29,6 @@ namespace {
 StreamState StateOf(Pipeline& pipeline, const std::string& stream) {
   const QueryEngine engine(pipeline);
   return engine.State(stream, std::chrono::steady_clock::now() + std::chrono::seconds(20)).value();
-}
-
-// Both go on with the same batches, and stay the same.
-void ExpectSameFuture(Pipeline& first, Pipeline& second, Random& random, RecordedTime time) {
-  for (const StreamHandle& stream : first.streams().All()) {
-    const StreamHandle other = second.streams().Find(stream->name()).value();
-    for (int i = 0; i < 20; ++i) {
-      const std::uint64_t both = random();
-      Random a(both);
-      Random b(both);
-      const AppendResult one = SomeBatch(a, first, stream, time + i * 1000);
-      const AppendResult two = SomeBatch(b, second, other, time + i * 1000);
-      EXPECT_EQ(one.status.code(), two.status.code()) << one.status << two.status;
-      EXPECT_EQ(one.accepted, two.accepted);
-    }
-  }
-  EXPECT_EQ(Seen(first), Seen(second));
 }
 
 // Batches to streams of every kind, some of which are merged into new ones; perhaps snapshots.
@@ -103,7 +87,7 @@ void RunCase(std::uint64_t seed, bool snapshots_too) {
   ASSERT_EQ(Seen(again.pipeline()), before);
   again.log().Stop().IgnoreError();
   again.pipeline().UseLog(nullptr);
-  ExpectSameFuture(pipeline, again.pipeline(), random, time);
+  ExpectTheyGoOnAlike(random, pipeline, again.pipeline(), time, 20);
 }
 
 TEST(Imports, AReplayGivesTheSameBytes) {
@@ -139,7 +123,7 @@ TEST(Imports, OfEveryKindOfStreamAreInSnapshotsWithoutALog) {
   TestPipeline second(SmallWindows());
   ASSERT_TRUE(LoadSnapshot(disk, kLogFolder, second.pipeline).ok());
   EXPECT_EQ(Seen(first.pipeline), Seen(second.pipeline));
-  ExpectSameFuture(first.pipeline, second.pipeline, random, 500'000);
+  ExpectTheyGoOnAlike(random, first.pipeline, second.pipeline, 500'000, 20);
 }
 
 // A state of several records, for segments, and so parts, have 32 KiB here.
@@ -263,18 +247,6 @@ class StateRecordsTest : public ::testing::Test {
     definition_ = EncodeDefinition("a", stream->settings());
     seen_ = Seen(held.pipeline);
   }
-  /// What a replay of these says, and the streams that it made.
-  std::pair<absl::Status, std::string> Replay(const std::vector<store::LogEntry>& entries) {
-    testing::FakeDisk disk;
-    store::LogOptions options;
-    options.folder = kLogFolder;
-    store::LogWriter writer(disk, options, {}, 5, {});
-    for (const store::LogEntry& entry : entries) EXPECT_TRUE(writer.Append(entry, {}).ok());
-    EXPECT_TRUE(writer.Close().ok());
-    TestPipeline fresh(SmallWindows());
-    const absl::Status status = ReplayLog(disk, kLogFolder, fresh.pipeline).status();
-    return {status, Seen(fresh.pipeline)};
-  }
   store::StreamFromState Made(std::size_t last_bytes) const {
     return {1, image_.size(), definition_,
             std::string_view(image_).substr(image_.size() - last_bytes)};
@@ -288,24 +260,25 @@ class StateRecordsTest : public ::testing::Test {
 
 TEST_F(StateRecordsTest, AreReadInOneAndInParts) {
   const std::size_t n = image_.size();
-  EXPECT_EQ(Replay({Made(n)}), std::pair(absl::OkStatus(), seen_));
-  EXPECT_EQ(Replay({Part(0, 7), Part(7, 9), Made(n - 16)}), std::pair(absl::OkStatus(), seen_));
-  EXPECT_EQ(Replay({Part(0, n), Made(0)}), std::pair(absl::OkStatus(), seen_));
+  EXPECT_EQ(ReplayEntries({Made(n)}), (ReplayedEntries{absl::OkStatus(), seen_}));
+  EXPECT_EQ(ReplayEntries({Part(0, 7), Part(7, 9), Made(n - 16)}),
+            (ReplayedEntries{absl::OkStatus(), seen_}));
+  EXPECT_EQ(ReplayEntries({Part(0, n), Made(0)}), (ReplayedEntries{absl::OkStatus(), seen_}));
 }
 
 TEST_F(StateRecordsTest, OfAStateThatWasCutOffDoNothing) {
   const std::size_t n = image_.size();
-  EXPECT_EQ(Replay({Part(0, 7)}), std::pair(absl::OkStatus(), std::string()));
-  EXPECT_EQ(Replay({Part(0, 7), Made(n)}), std::pair(absl::OkStatus(), seen_));
-  EXPECT_EQ(Replay({Part(0, 7), Part(0, 7), Part(7, 8), Made(n - 15)}),
-            std::pair(absl::OkStatus(), seen_));
+  EXPECT_EQ(ReplayEntries({Part(0, 7)}), (ReplayedEntries{absl::OkStatus(), {}}));
+  EXPECT_EQ(ReplayEntries({Part(0, 7), Made(n)}), (ReplayedEntries{absl::OkStatus(), seen_}));
+  EXPECT_EQ(ReplayEntries({Part(0, 7), Part(0, 7), Part(7, 8), Made(n - 15)}),
+            (ReplayedEntries{absl::OkStatus(), seen_}));
 }
 
 TEST_F(StateRecordsTest, ThatContradictThemselvesAreNamed) {
   const std::size_t n = image_.size();
   const std::string other = EncodeDefinition("b", {});
   const auto error = [&](const std::vector<store::LogEntry>& entries) {
-    const absl::Status status = Replay(entries).first;
+    const absl::Status status = ReplayEntries(entries).status;
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
     const std::string text(status.message());
     return text.substr(std::min(text.size(), text.find(": record ") + 2));

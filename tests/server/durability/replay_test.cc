@@ -16,6 +16,7 @@
 #include "server/durability/definition.h"
 #include "server/window/concat.h"
 #include "tests/server/durability/logged_pipeline.h"
+#include "tests/server/durability/replayed_entries.h"
 #include "tests/server/durability/some_batches.h"
 #include "tests/summaries/cases.h"
 
@@ -165,14 +166,7 @@ TEST(Replay, NumberedBatchesAreCountedOnce) {
 
 TEST(Replay, ContradictionsAreNamed) {
   const auto replay_of = [](const std::vector<store::LogEntry>& entries) {
-    testing::FakeDisk disk;
-    store::LogOptions options;
-    options.folder = kLogFolder;
-    store::LogWriter writer(disk, options, {}, 5, {});
-    for (const store::LogEntry& entry : entries) EXPECT_TRUE(writer.Append(entry, {}).ok());
-    EXPECT_TRUE(writer.Close().ok());
-    TestPipeline fresh;
-    const absl::Status status = ReplayLog(disk, kLogFolder, fresh.pipeline).status();
+    const absl::Status status = ReplayEntries(entries).status;
     if (status.ok()) return std::string();
     const std::string file = "/log/log-00000000000000000001: ";
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;

@@ -12,6 +12,7 @@
 #include "server/window/concat.h"
 #include "server/window/stream_image.h"
 #include "tests/server/durability/logged_pipeline.h"
+#include "tests/server/durability/replayed_entries.h"
 #include "tests/server/durability/some_batches.h"
 #include "tests/summaries/cases.h"
 #include "tests/support/fix_checksum.h"
@@ -130,14 +131,7 @@ TEST(KeptSubscriptions, OfALogThatContradictsItselfAreNamed) {
   const auto replay_of = [&](std::vector<store::LogEntry> entries) {
     entries.insert(entries.begin(), {store::StreamCreated{1, a}, store::StreamCreated{2, b},
                                      store::Subscribed{1, "q", "asked"}});
-    testing::FakeDisk disk;
-    store::LogOptions options;
-    options.folder = kLogFolder;
-    store::LogWriter writer(disk, options, {}, 5, {});
-    for (const store::LogEntry& entry : entries) EXPECT_TRUE(writer.Append(entry, {}).ok());
-    EXPECT_TRUE(writer.Close().ok());
-    TestPipeline fresh;
-    const absl::Status status = ReplayLog(disk, kLogFolder, fresh.pipeline).status();
+    const absl::Status status = ReplayEntries(entries).status;
     EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
     const std::string text(status.message());
     return text.substr(std::min(text.size(), text.find("replayed: ")));

@@ -9,6 +9,7 @@
 #include "server/ingest/io_threads.h"
 #include "server/ingest/statsd_server.h"
 #include "server/ingest/tcp_server.h"
+#include "tests/server/ingest/server_frames.h"
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
 #include "wire/frame.h"
@@ -22,30 +23,10 @@ using test::RawSocket;
 constexpr char kTokenA[] = "a-token-of-0123456789";
 constexpr char kTokenB[] = "b-token-of-0123456789";
 
-std::string Hello(std::string_view token = {}) {
-  std::string out;
-  if (!token.empty()) wire::AppendToken(out, token);
-  wire::AppendPreamble(out);
-  return out;
-}
 std::string Open(const std::string& name) {
   std::string out;
   wire::AppendOpen(out, 1, wire::WireType::kFloat64, name);
   return out;
-}
-
-// Code and text of the only frame, an ERROR.
-std::string ErrorIn(const std::string& bytes) {
-  wire::ServerFrameDecoder decoder;
-  wire::ServerFrame frame;
-  std::size_t consumed = 0;
-  std::size_t needed = 0;
-  const auto all = std::as_bytes(std::span(bytes));
-  if (decoder.Next(all, frame, consumed, needed) != wire::DecodeResult::kFrame ||
-      frame.type != wire::FrameType::kError || consumed != bytes.size()) {
-    return "no ERROR, or more";
-  }
-  return std::to_string(frame.code) + " " + std::string(frame.message);
 }
 
 class PeerLimitsTest : public ::testing::Test {

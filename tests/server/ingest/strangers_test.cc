@@ -4,6 +4,7 @@
 #include "server/access/guard.h"
 #include "server/ingest/io_threads.h"
 #include "server/ingest/tcp_server.h"
+#include "tests/server/ingest/server_frames.h"
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
 #include "wire/frame.h"
@@ -12,26 +13,6 @@ namespace tidemark::server {
 namespace {
 
 using test::RawSocket;
-
-std::string Hello() {
-  std::string out;
-  wire::AppendPreamble(out);
-  return out;
-}
-
-// Code and text of the only frame, an ERROR.
-std::string ErrorIn(const std::string& bytes) {
-  wire::ServerFrameDecoder decoder;
-  wire::ServerFrame frame;
-  std::size_t consumed = 0;
-  std::size_t needed = 0;
-  const auto all = std::as_bytes(std::span(bytes));
-  if (decoder.Next(all, frame, consumed, needed) != wire::DecodeResult::kFrame ||
-      frame.type != wire::FrameType::kError || consumed != bytes.size()) {
-    return "no ERROR, or more";
-  }
-  return std::to_string(frame.code) + " " + std::string(frame.message);
-}
 
 // Where there are rules, whoever does not say who they are has a connection for a limited time.
 TEST(StrangersTest, AStrangerWhoSaysNothingIsClosed) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "tests/support/temporary_folder.h"
 
@@ -34,6 +35,15 @@ TEST(FolderLock, ReadersShareItAndKeepWritersOut) {
   const auto second = FolderLock::TakeToRead(folder.path());
   EXPECT_TRUE(first.ok() && second.ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(FolderLock::Take(folder.path()).status()));
+}
+
+// Whoever may write to the folder could have root lock, or give away, any file.
+TEST(FolderLock, FollowsNoLink) {
+  const test::TemporaryFolder folder;
+  const std::string other = folder.Write("other", "");
+  std::filesystem::create_symlink(other, folder / "lock");
+  EXPECT_FALSE(FolderLock::Take(folder.path()).ok());
+  EXPECT_FALSE(FolderLock::TakeToRead(folder.path()).ok());
 }
 
 TEST(FolderLock, NamesAFolderThatIsNotThere) {
