@@ -121,13 +121,7 @@ LogWriter::Time LogWriter::Step(Time now) {
     Fail(status, now);
     return next_try_;
   }
-  if (failing) {
-    {
-      const std::lock_guard lock(mutex_);
-      failed_ = absl::OkStatus();
-    }
-    if (options_.progress) options_.progress(durable_.sequence, absl::OkStatus());
-  }
+  if (failing) Recover();
   if (sync && pending) next_sync_ = now + options_.sync_interval;
   RemoveReleased();
   const std::lock_guard lock(mutex_);
@@ -136,14 +130,17 @@ LogWriter::Time LogWriter::Step(Time now) {
 
 absl::Status LogWriter::Close() {
   bool pending = false;
+  bool failing = false;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     pending = !chunks_.empty();
+    failing = !failed_.ok();
   }
   absl::Status status = pending ? WritePending(true) : absl::OkStatus();
   if (status.ok() && mark_due_) status = WriteMark();
   if (status.ok()) {
+    if (failing) Recover();
     RemoveReleased();
     return status;
   }
@@ -242,8 +239,10 @@ absl::Status LogWriter::WriteMark() {
 
 void LogWriter::Confirm(std::size_t chunks) {
   std::vector<Done> done;
+  bool takes = false;
   {
     const std::lock_guard lock(mutex_);
+    takes = failed_.ok();
     const std::size_t left = chunks_.size() - chunks;
     for (; chunks_.size() > left; chunks_.pop_front()) {
       Chunk& chunk = chunks_.front();
@@ -255,7 +254,8 @@ void LogWriter::Confirm(std::size_t chunks) {
     ++stats_.syncs;
   }
   for (const Done& each : done) each(absl::OkStatus());
-  if (options_.progress) options_.progress(durable_.sequence, absl::OkStatus());
+  // While the log refuses, whoever is told of progress would append and be refused.
+  if (takes && options_.progress) options_.progress(durable_.sequence, absl::OkStatus());
 }
 
 void LogWriter::Fail(const absl::Status& error, Time now) {
@@ -279,6 +279,14 @@ void LogWriter::Fail(const absl::Status& error, Time now) {
   }
   for (const Done& each : done) each(told);
   if (options_.progress) options_.progress(durable_.sequence, told);
+}
+
+void LogWriter::Recover() {
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = absl::OkStatus();
+  }
+  if (options_.progress) options_.progress(durable_.sequence, absl::OkStatus());
 }
 
 // Leaves of the segment what is durable; of one that holds nothing so, nothing. Both only spare

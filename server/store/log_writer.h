@@ -62,8 +62,10 @@ struct LogOptions {
   std::size_t write_bytes = std::size_t{1} << 20;
   /// After an error, before the next attempt.
   std::chrono::microseconds retry_interval{100'000};
-  /// Told, once for each sync and each failure, up to which record the log is durable; and whether
-  /// it takes records. By the thread of Step, without a lock. Cheap, as `Done`; may be empty.
+  /// Told, after each sync and each failure, up to which record the log is durable; and whether it
+  /// takes records: after a failure that is OK once all that was kept is durable, and an Append in
+  /// the call itself is taken. By the thread of Step, without a lock. Cheap, as `Done`; may be
+  /// empty.
   std::function<void(std::uint64_t durable_sequence, const absl::Status& status)> progress = {};
 };
 
@@ -144,6 +146,8 @@ class LogWriter {
   // Chunks at the front of the queue are durable.
   void Confirm(std::size_t chunks);
   void Fail(const absl::Status& error, Time now);
+  // What could not be written is durable: records are taken again, and who waits is told.
+  void Recover();
   void AbandonSegment();
   void RemoveReleased();
   // The next chunk to write, up to the record `last`; null if there is none. No Append touches it

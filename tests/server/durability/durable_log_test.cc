@@ -79,7 +79,9 @@ TEST(DurableLog, RefusesWhileTheDiskFailsAndRecovers) {
 
   disk.Heal();
   recovered.get_future().wait();
-  EXPECT_TRUE(Wait(live.pipeline(), append().log_sequence).second.ok());
+  const AppendResult taken = append();
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  EXPECT_TRUE(Wait(live.pipeline(), taken.log_sequence).second.ok());
   ASSERT_TRUE(live.log().Stop().ok());
   EXPECT_TRUE(absl::IsUnavailable(append().status));  // closed
   TestPipeline again;

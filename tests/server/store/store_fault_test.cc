@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/store/snapshot_file.h"
 #include "tests/server/store/store_cases.h"
@@ -271,6 +273,38 @@ TEST(StoreFaultTest, NothingIsConfirmedAfterAFailedSync) {
   disk.Crash(random);
   EXPECT_EQ(ReadAll(disk).last, 2u);
   EXPECT_EQ(disk.List(kFolder)->size(), 2u);
+}
+
+// Whoever is told that the log takes records again is not refused.
+TEST(StoreFaultTest, ProgressIsToldWhenRecordsAreTaken) {
+  for (const bool closed : {false, true}) {
+    FakeDisk disk;
+    Driver* told = nullptr;
+    std::vector<std::pair<std::uint64_t, bool>> progress;
+    LogOptions options = SmallLog();
+    options.progress = [&](std::uint64_t durable, const absl::Status& status) {
+      progress.emplace_back(durable, status.ok());
+      if (!closed && status.ok() && progress.size() > 1) {
+        EXPECT_TRUE(told->Append().ok());
+      }
+    };
+    Driver driver(disk, options);
+    told = &driver;
+    ASSERT_TRUE(driver.Append().ok());
+    driver.Step();
+    for (int i = 0; i < 12; ++i) ASSERT_TRUE(driver.Append().ok());  // two segments at least
+    disk.FailAt(DiskOp::kSync, 1);
+    driver.Step(milliseconds(5));
+    EXPECT_FALSE(driver.log().Stats().status.ok());
+    if (closed) {
+      EXPECT_TRUE(driver.log().Close().ok());
+    } else {
+      driver.Step(milliseconds(100));
+    }
+    using Progress = std::vector<std::pair<std::uint64_t, bool>>;
+    EXPECT_EQ(progress, (Progress{{1, true}, {1, false}, {13, true}}));
+    EXPECT_EQ(driver.last(), closed ? 13u : 14u);
+  }
 }
 
 }  // namespace
