@@ -5,9 +5,11 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TIDEMARK_HAS_X86_TARGETS 1
-// GCC 12 takes the intrinsics' unset operands for a mistake.
+// GCC 12 takes the intrinsics' unset operands for a mistake; clang does not know the warning.
 #pragma GCC diagnostic push
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 #pragma GCC diagnostic pop

@@ -43,27 +43,6 @@ void CheckAnswers() {
   check_rows(engine.Sums(kStream, ranges, ask.deadline));
 }
 
-// 32 bytes are a whole number of values of every type; 8 bytes beside each.
-void AppendValues(const StreamHandle& stream, RecordedTime time) {
-  constexpr std::string_view kItems[] = {"a.b", "a.c", "d", "a.b"};
-  constexpr std::uint64_t kValues[] = {1, 2, 1, 3};
-  constexpr std::uint64_t kPayloads[] = {1, 2, 3, 4, 5, 6, 7, 8};
-  const StreamSettings& settings = stream->settings();
-  auto& pipeline = SmallPipeline().pipeline;
-  const bool strings = settings.type == ValueType::kString;
-  const std::size_t count = strings ? 4 : sizeof kValues / PackedBytes(settings.type);
-  const auto payloads = std::as_bytes(std::span(kPayloads)).first(count * sizeof(std::uint64_t));
-  const auto values = std::as_bytes(std::span(kValues));
-  const bool pairs = settings.payload != PayloadType::kNone;
-  if (strings) {
-    pairs ? pipeline.AppendStringPairs(stream, kItems, payloads, time)
-          : pipeline.AppendStrings(stream, kItems, time);
-  } else {
-    pairs ? pipeline.AppendPairs(stream, values, payloads, time)
-          : pipeline.AppendPacked(stream, values, time);
-  }
-}
-
 void Check(const StreamSettings& settings, std::string_view bytes) {
   auto& streams = SmallPipeline().pipeline.streams();
   const auto stream = streams.RestoreImage(kStream, settings, 1, bytes);
@@ -77,8 +56,8 @@ void Check(const StreamSettings& settings, std::string_view bytes) {
   const auto again = streams.RestoreImage(kStream, settings, 1, image);
   Require(again.ok() && (*again)->Image().value() == image);
   CheckAnswers();
-  AppendValues(*again, 0);
-  AppendValues(*again, INT64_MAX);
+  tidemark::fuzz::AppendValues(*again, 0);
+  tidemark::fuzz::AppendValues(*again, INT64_MAX);
   CheckAnswers();
   Require((*again)->Image().ok());
   Require(streams.Delete(kStream).ok());
