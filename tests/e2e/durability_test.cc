@@ -21,7 +21,6 @@
 #include "client/retrying_tcp_producer.h"
 #include "tests/e2e/test_daemon.h"
 #include "tests/summaries/cases.h"
-#include "tests/support/raw_socket.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
 
 namespace tidemark::test {
@@ -372,21 +371,12 @@ class RetryingGrpcLoad final : public RetryingLoad {
   const std::string stream_;
 };
 
-// A free port that no outgoing connection is given while the daemon is down: below those that
-// kernels take for them (net.ipv4.ip_local_port_range).
-std::uint16_t LastingPort(std::mt19937_64& random) {
-  while (true) {
-    const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
-    if (!RawSocket(port).connected()) return port;
-  }
-}
-
 TEST_F(DurabilityTest, KilledUnderRetryingProducersItCountsEachValueOnce) {
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937_64 random(kSeed);
   // Ports that stay the same, so that producers find the daemon again.
-  const std::uint16_t grpc_port = LastingPort(random);
-  const std::uint16_t tcp_port = LastingPort(random);
+  const std::uint16_t grpc_port = LastingPort();
+  const std::uint16_t tcp_port = LastingPort();
   const std::string grpc_address = "127.0.0.1:" + std::to_string(grpc_port);
   const std::vector<std::string> flags =
       Flags({"--grpc", grpc_address, "--tcp", "127.0.0.1:" + std::to_string(tcp_port),

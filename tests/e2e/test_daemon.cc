@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
+#include <random>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -64,6 +65,14 @@ std::uint16_t FreePort() {
   close(fd);
   if (!bound) throw std::runtime_error("no free port");
   return ntohs(std::bit_cast<sockaddr_in>(generic).sin_port);
+}
+
+std::uint16_t LastingPort() {
+  std::random_device random;
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
+    if (!RawSocket(port).connected()) return port;
+  }
 }
 
 std::vector<std::string> DaemonFlags(const std::vector<std::string>& more) {

@@ -26,6 +26,10 @@ HttpReply Http(std::uint16_t port, const std::string& path, const std::string& m
 
 /// A port that was free a moment ago.
 std::uint16_t FreePort();
+/// A free port for a daemon that is down now and then: no outgoing connection is given it, for it
+/// is below those that kernels take for them (net.ipv4.ip_local_port_range). Not from a seed:
+/// programs that run at the same time have the same one.
+std::uint16_t LastingPort();
 
 /// `more`, and unless given there: port 0 everywhere, and the shortest measuring of sorters.
 std::vector<std::string> DaemonFlags(const std::vector<std::string>& more = {});

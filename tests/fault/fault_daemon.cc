@@ -3,25 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <random>
 #include <stdexcept>
 #include <utility>
 
-#include "tests/support/raw_socket.h"
-
 namespace tidemark::fault {
 namespace {
-
-// A free port that no outgoing connection is given while the daemon is down: below those that
-// kernels take for them (net.ipv4.ip_local_port_range). Not from the seed: programs that run at the
-// same time have the same one, and each is down now and then.
-std::uint16_t LastingPort() {
-  std::random_device random;
-  while (true) {
-    const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
-    if (!test::RawSocket(port).connected()) return port;
-  }
-}
 
 std::string OnLoopback(std::uint16_t port) {
   std::string address = "127.0.0.1:";
@@ -34,8 +20,8 @@ std::string OnLoopback(std::uint16_t port) {
 FaultDaemon::FaultDaemon(std::string data_folder, std::vector<std::string> flags,
                          std::map<std::string, std::string> environment)
     : data_folder_(std::move(data_folder)),
-      tcp_port_(LastingPort()),
-      grpc_address_(OnLoopback(LastingPort())),
+      tcp_port_(test::LastingPort()),
+      grpc_address_(OnLoopback(test::LastingPort())),
       environment_(std::move(environment)),
       flags_({"--data-dir", data_folder_, "--sorter", "cpu", "--durability", "log",
               "--log-segment-bytes", "1048576", "--snapshot-interval-s", "1", "--window-min",
