@@ -171,6 +171,24 @@ TEST(SerializedSumsMessages, NameWhatIsWrong) {
   EXPECT_NE(changed(50, 100).find("cut short"), std::string::npos) << changed(50, 100);
 }
 
+// Twenty pairs at a key that is said to be none: no answer could name an element near their ranks.
+TEST(SerializedSumsMessages, PairsAtAKeyThatIsNoElementAreRefused) {
+  CorrelatedSums<std::uint32_t> sums(0.1, SumType::kUint64);
+  std::vector<std::uint32_t> x(22, 2);
+  x.front() = 1;
+  x.back() = 9;
+  const std::vector<std::uint64_t> y(x.size(), 1);
+  sums.AddWindow(std::span<const std::uint32_t>(x), std::span<const std::uint64_t>(y));
+  std::string bytes = sums.Serialize();
+  constexpr std::size_t kSecondCut = 57;
+  ASSERT_EQ(bytes[kSecondCut], 3);  // the next key; an element, and the only one
+  bytes[kSecondCut] = 1;
+  testing::FixChecksum(bytes);
+  EXPECT_EQ(Refusal<std::uint32_t>(bytes),
+            "serialized summary of correlated sums has at cut 1 a gap that is wider than its "
+            "epsilon allows");
+}
+
 TEST(SerializedSumsMessages, ALieAboutTheGreatestYLeavesIntervals) {
   std::string bytes = Make<std::uint32_t, std::int64_t>(4, 0.05, 1).Serialize();
   bytes.replace(36, 8, bytes.substr(28, 8));  // the greatest y: the least one
