@@ -45,9 +45,10 @@ std::optional<std::uint64_t> NameNumber(std::string_view prefix, std::string_vie
   std::uint64_t number = 0;
   for (const char digit : name.substr(prefix.size())) {
     const std::uint64_t value = static_cast<std::uint64_t>(digit) - '0';
-    if (value > 9 || number > (UINT64_MAX - value) / 10) return std::nullopt;
+    if (value > 9 || number > kNumberMax / 10) return std::nullopt;
     number = number * 10 + value;
   }
+  if (number > kNumberMax) return std::nullopt;
   return number;
 }
 
@@ -211,6 +212,7 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view bytes) {
                              .behind_gap = GetU32(bytes, 12) == kBehindGap};
   const bool any_previous = header.previous_number != 0;
   if (header.number == 0 || header.first_sequence == 0 || header.log_id == 0 ||
+      header.number > kNumberMax || header.first_sequence > kNumberMax ||
       header.previous_number >= header.number ||
       (any_previous ? header.previous_bytes < kFileHeaderBytes : header.previous_bytes != 0)) {
     return absl::DataLossError("the header contradicts itself, though its checksum fits");
@@ -224,7 +226,11 @@ std::string EncodeSnapshotHeader(const SnapshotHeader& header) {
 
 absl::StatusOr<SnapshotHeader> DecodeSnapshotHeader(std::string_view bytes) {
   if (absl::Status status = CheckHeader(kSnapshotMagic, 0, bytes); !status.ok()) return status;
-  return SnapshotHeader{.number = GetU64(bytes, 16), .log_position = GetU64(bytes, 24)};
+  const SnapshotHeader header{.number = GetU64(bytes, 16), .log_position = GetU64(bytes, 24)};
+  if (header.number > kNumberMax || header.log_position > kNumberMax) {
+    return absl::DataLossError("the header's numbers cannot be, though its checksum fits");
+  }
+  return header;
 }
 
 UnnumberedRecord MakeRecord(RecordKind kind, std::uint64_t log_id,

@@ -35,6 +35,10 @@ static_assert(kRecordHeaderBytes % kRecordAlignment == 0);
 /// Largest body: a message of gRPC or framed TCP is 4 MiB by default; sixteen times that.
 inline constexpr std::size_t kBodyBytesMax = std::size_t{64} << 20;
 
+/// Largest number of a file, and of a record that a header names: what is counted from there does
+/// not overflow. A record each nanosecond takes 146 years to get there.
+inline constexpr std::uint64_t kNumberMax = std::uint64_t{1} << 62;
+
 /// What a segment says of itself.
 struct SegmentHeader {
   std::uint64_t number = 0;           ///< 1, 2, ...; also in the file's name
@@ -178,7 +182,7 @@ absl::StatusOr<UnnumberedRecord> EncodeEntry(const LogEntry& entry, std::uint64_
 absl::StatusOr<LogEntry> DecodeEntry(RecordKind kind, std::string_view body);
 
 /// "log-00000000000000000007", "snapshot-00000000000000000003"; and back: the number of such a
-/// name, nullopt for another.
+/// name, nullopt for another and for numbers above kNumberMax.
 std::string SegmentName(std::uint64_t number);
 std::string SnapshotName(std::uint64_t number);
 std::optional<std::uint64_t> SegmentNumber(std::string_view name);

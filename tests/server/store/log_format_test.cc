@@ -118,7 +118,8 @@ TEST(LogFormatTest, Headers) {
   for (const SegmentHeader& wrong :
        {SegmentHeader{0, 2, 0, 0, 5}, SegmentHeader{4, 0, 3, 100, 5},
         SegmentHeader{4, 2, 4, 100, 5}, SegmentHeader{4, 2, 3, 63, 5},
-        SegmentHeader{4, 2, 0, 100, 5}, SegmentHeader{4, 2, 3, 100, 0}}) {
+        SegmentHeader{4, 2, 0, 100, 5}, SegmentHeader{4, 2, 3, 100, 0},
+        SegmentHeader{kNumberMax + 1, 2, 3, 100, 5}, SegmentHeader{4, UINT64_MAX, 3, 100, 5}}) {
     EXPECT_EQ(DecodeSegmentHeader(EncodeSegmentHeader(wrong)).status().code(),
               absl::StatusCode::kDataLoss);
   }
@@ -133,6 +134,11 @@ TEST(LogFormatTest, Headers) {
   }
   const SnapshotHeader snapshot{6, 7};
   EXPECT_EQ(*DecodeSnapshotHeader(EncodeSnapshotHeader(snapshot)), snapshot);
+  for (const SnapshotHeader& wrong :
+       {SnapshotHeader{UINT64_MAX, 7}, SnapshotHeader{6, UINT64_MAX}}) {
+    EXPECT_EQ(DecodeSnapshotHeader(EncodeSnapshotHeader(wrong)).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
 }
 
 // The bytes themselves, so that no change of the code changes the format unseen.
@@ -158,7 +164,9 @@ TEST(LogFormatTest, BytesOfARecord) {
 
 TEST(LogFormatTest, Names) {
   EXPECT_EQ(SegmentName(7), "log-00000000000000000007");
-  EXPECT_EQ(SegmentNumber(SegmentName(UINT64_MAX)), UINT64_MAX);
+  EXPECT_EQ(SegmentNumber(SegmentName(kNumberMax)), kNumberMax);
+  EXPECT_FALSE(SegmentNumber(SegmentName(kNumberMax + 1)).has_value());
+  EXPECT_FALSE(SegmentNumber(SegmentName(UINT64_MAX)).has_value());
   EXPECT_EQ(SnapshotNumber(SnapshotName(3)), 3u);
   for (const char* name : {"log-7", "log-0000000000000000000x", "log-00000000000000000007.tmp", "",
                            "snapshot-00000000000000000007", "log-99999999999999999999"}) {
