@@ -330,7 +330,11 @@ class Reader {
                   const SegmentReading& reading, bool last) {
     end_.last_sequence = reading.last_sequence;
     end_.durable = {header.previous_number, header.previous_bytes, header.first_sequence - 1};
-    if (!last) end_.durable = {header.number, reading.bytes, reading.last_sequence};
+    // One that is damaged before its first record is not needed either: what is behind cannot be
+    // used.
+    const bool nothing =
+        !reading.status.ok() && reading.last_sequence < header.first_sequence && !header.behind_gap;
+    if (!last && !nothing) end_.durable = {header.number, reading.bytes, reading.last_sequence};
     // A repair made it, with its name, and what is behind needs it.
     if (header.behind_gap && last) {
       end_.durable = {header.number, kFileHeaderBytes, header.first_sequence - 1};

@@ -66,29 +66,35 @@ absl::StatusOr<std::uint64_t> LogWriter::AppendRecords(std::span<UnnumberedRecor
       return absl::UnavailableError(absl::StrCat("the log is ", pending_bytes_.load(),
                                                  " bytes behind, as much as it may; try again"));
     }
-    wake = pending_bytes_ == 0;
-    for (UnnumberedRecord& record : records) {
-      const std::size_t size = record.bytes.size();
-      sequence = ++last_sequence_;
-      record.header.sequence = sequence;
-      record.header.durable_sequence = durable_sequence_;
-      NumberRecord(record, log_id_);
-      if (!last_chunk_open_ || chunks_.back().bytes.size() + size > kChunkBytes) {
-        chunks_.push_back({std::move(record.bytes), sequence, sequence, {}});
-        last_chunk_open_ = size < kChunkBytes;
-      } else {
-        chunks_.back().bytes.append(record.bytes);
-        chunks_.back().last = sequence;
-      }
-      wake = wake || (unwritten_bytes_ < options_.write_bytes &&
-                      unwritten_bytes_ + size >= options_.write_bytes);
-      pending_bytes_ += size;
-      unwritten_bytes_ += size;
-    }
-    if (done) chunks_.back().done.push_back(std::move(done));
+    wake = KeepRecords(records, std::move(done));
+    sequence = last_sequence_;
   }
   if (wake && wake_) wake_();
   return sequence;
+}
+
+bool LogWriter::KeepRecords(std::span<UnnumberedRecord> records, Done done) noexcept {
+  bool wake = pending_bytes_ == 0;
+  for (UnnumberedRecord& record : records) {
+    const std::size_t size = record.bytes.size();
+    const std::uint64_t sequence = ++last_sequence_;
+    record.header.sequence = sequence;
+    record.header.durable_sequence = durable_sequence_;
+    NumberRecord(record, log_id_);
+    if (!last_chunk_open_ || chunks_.back().bytes.size() + size > kChunkBytes) {
+      chunks_.push_back({std::move(record.bytes), sequence, sequence, {}});
+      last_chunk_open_ = size < kChunkBytes;
+    } else {
+      chunks_.back().bytes.append(record.bytes);
+      chunks_.back().last = sequence;
+    }
+    wake = wake || (unwritten_bytes_ < options_.write_bytes &&
+                    unwritten_bytes_ + size >= options_.write_bytes);
+    pending_bytes_ += size;
+    unwritten_bytes_ += size;
+  }
+  if (done) chunks_.back().done.push_back(std::move(done));
+  return wake;
 }
 
 LogWriter::Time LogWriter::Step(Time now) {
@@ -108,11 +114,11 @@ LogWriter::Time LogWriter::Step(Time now) {
     return Time::max();
   }
   if (!sync && !much) return next_sync_;
+  if (failing) RemoveReleased();  // may make the room that is missing
   absl::Status status;
   if (pending) {
     status = WritePending(sync);
   } else if (failing) {
-    RemoveReleased();  // may make the room that is missing
     status = BeginSegment(durable_.sequence + 1);
   } else {
     status = WriteMark();
@@ -209,6 +215,10 @@ absl::Status LogWriter::BeginSegment(std::uint64_t first_sequence) {
   file_bytes_ = kFileHeaderBytes + bytes;
   segments_.push_back({header.number, first_sequence});
   if (inherited_chunks_ == 0) return absl::OkStatus();
+  {
+    const std::lock_guard lock(mutex_);
+    unwritten_bytes_ -= bytes;
+  }
   durable_.segment = file_number_;
   durable_.bytes = file_bytes_;
   mark_due_ = true;

@@ -138,6 +138,9 @@ class LogWriter {
 
   // What both appends do.
   absl::StatusOr<std::uint64_t> AppendRecords(std::span<UnnumberedRecord> records, Done done);
+  // With the lock. Whether Step has something to do. If memory is exhausted midway the process
+  // ends, and reads the log again: going on would leave a gap in the numbers of records.
+  bool KeepRecords(std::span<UnnumberedRecord> records, Done done) noexcept;
   // Of the thread of Step. Not OK: the error; what was synced before it is confirmed.
   absl::Status WritePending(bool sync);
   absl::Status BeginSegment(std::uint64_t first_sequence);

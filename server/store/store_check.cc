@@ -87,6 +87,19 @@ struct Repaired {
   SnapshotCover cover = 0;                // its
 };
 
+// A last segment of which no record is known to be synced: those in front of the damage have been
+// taken over, and the segment is none of the log any more. A daemon would remove it, with what is
+// behind the damage.
+absl::Status SetAsideDamaged(FileSystem& files, const std::string& folder,
+                             const LogReading& reading, std::vector<std::string>& actions) {
+  if (reading.read.empty() || reading.read.back().status.ok()) return absl::OkStatus();
+  const std::uint64_t damaged = reading.read.back().number;
+  for (const SegmentPlace& place : reading.end.segments) {
+    if (place.number == damaged) return absl::OkStatus();
+  }
+  return SetAside(files, folder, SegmentName(damaged), actions);
+}
+
 absl::Status RepairLog(FileSystem& files, const std::string& folder, SnapshotCover cover,
                        Repaired& repaired) {
   const std::uint64_t position = cover.all;
@@ -118,7 +131,14 @@ absl::Status RepairLog(FileSystem& files, const std::string& folder, SnapshotCov
         return status;
       }
     }
-    if (covers) return BeginAnew(files, folder, reading.end, cover.reaches, report.actions);
+    if (covers) {
+      if (absl::Status status =
+              BeginAnew(files, folder, reading.end, cover.reaches, report.actions);
+          !status.ok()) {
+        return status;
+      }
+      return SetAsideDamaged(files, folder, reading, report.actions);
+    }
     if (reading.unusable.empty()) {  // no segment is left
       reading.end = {.log_id = reading.end.log_id,
                      .durable = {0, 0, position},

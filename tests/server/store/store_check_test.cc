@@ -172,6 +172,14 @@ TEST(StoreCheckTest, DumpTellsEverything) {
 // Whatever is damaged: the repaired store verifies, holds the prefix that could be read before, and
 // at least all before the first byte that was damaged; a log goes on in it; what was set aside is
 // there.
+// Whether a file of some name has these bytes.
+bool Holds(FakeDisk& disk, const std::string& bytes) {
+  const std::vector<std::string> names = disk.List(kFolder).value();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return disk.bytes(kFolder + "/" + name) == bytes;
+  });
+}
+
 TEST(StoreCheckTest, RepairedStoresWork) {
   for (std::uint64_t seed = 0; seed < Seeds(1'500, 50'000); ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -205,6 +213,14 @@ TEST(StoreCheckTest, RepairedStoresWork) {
     const auto before = VerifyStore(disk, kFolder);
     ASSERT_TRUE(before.ok()) << before.status();
     const std::size_t files = disk.List(kFolder)->size();
+    std::vector<std::string> damaged;  // the bytes of what a fault names
+    const std::vector<std::string> present = disk.List(kFolder).value();
+    for (const std::string& name : present) {
+      const std::string path = kFolder + "/" + name;
+      for (const std::string& fault : before->faults) {
+        if (fault.starts_with(path + ":")) damaged.push_back(disk.bytes(path));
+      }
+    }
     const auto repair = RepairStore(disk, kFolder);
     ASSERT_TRUE(repair.ok()) << repair.status();
     EXPECT_EQ(repair->actions, before->actions);
@@ -232,8 +248,29 @@ TEST(StoreCheckTest, RepairedStoresWork) {
     driver.Step();
     ASSERT_TRUE(driver.log().Close().ok());
     EXPECT_EQ(ReadAll(disk, cover).last, read.reading.end.last_sequence + 1);
+    for (const std::string& bytes : damaged) {
+      EXPECT_TRUE(Holds(disk, bytes)) << "what was damaged is gone: " << before->faults.front();
+    }
     if (HasFailure()) return;
   }
+}
+
+// Of the only segment the first record, so that nothing is known of what is behind it.
+TEST(StoreCheckTest, ADamagedFirstRecordKeepsWhatIsBehindIt) {
+  FakeDisk disk;
+  WriteClosedLog(disk, 3 << 10, SmallLog(1 << 20));
+  std::string& bytes = disk.bytes(kFolder + "/" + SegmentName(1));
+  bytes[kFileHeaderBytes + kRecordHeaderBytes] ^= 1;
+  const std::string damaged = bytes;
+  ASSERT_TRUE(RepairStore(disk, kFolder).ok());
+  const ReadBack read = ReadAll(disk);
+  ASSERT_TRUE(read.reading.status.ok()) << read.reading.status;
+  EXPECT_EQ(read.last, 0u);
+  Driver driver(disk, SmallLog(), read.reading.end);
+  ASSERT_TRUE(driver.Append().ok());
+  driver.Step();
+  ASSERT_TRUE(driver.log().Close().ok());
+  EXPECT_TRUE(Holds(disk, damaged));
 }
 
 // Damage of what the snapshot covers loses nothing, wherever in the log's last file it is.

@@ -247,6 +247,24 @@ TEST(StoreFaultTest, FullDiskRefusesAndResumes) {
   }
 }
 
+// Records wait for room, and there would be room: segments that a snapshot holds.
+TEST(StoreFaultTest, AFullDiskMakesRoomOfWhatIsReleased) {
+  FakeDisk disk;
+  Driver driver(disk, SmallLog(1024));
+  while (driver.log().Stats().segments < 6) {
+    ASSERT_TRUE(driver.Append().ok());
+    driver.Step(milliseconds(5));
+  }
+  disk.set_capacity(disk.used());
+  ASSERT_TRUE(driver.Append().ok());
+  driver.Step(milliseconds(5));
+  ASSERT_FALSE(driver.log().Stats().status.ok());
+  driver.log().ReleaseThrough(driver.log().Stats().durable_sequence);
+  driver.Step(milliseconds(100));
+  EXPECT_TRUE(driver.log().Stats().status.ok()) << driver.log().Stats().status;
+  EXPECT_EQ(driver.log().Stats().durable_sequence, driver.last());
+}
+
 TEST(StoreFaultTest, NothingIsConfirmedAfterAFailedSync) {
   FakeDisk disk;
   Driver driver(disk, SmallLog());
