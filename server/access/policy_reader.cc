@@ -201,7 +201,8 @@ class PolicyReader {
     if (key == "sha256") {
       const auto hash = HashFromHex(node.get());
       if (!hash) Fault(node, "sha256: expected 64 hexadecimal digits");
-      if (hash && (*hash == HashToken("") || *hash == HashToken("test"))) {
+      // All zeros: what stands where a hash is to be filled in.
+      if (hash && (*hash == HashToken("") || *hash == HashToken("test") || *hash == TokenHash{})) {
         Fault(node, "sha256: the hash of a text that everybody knows; expected that of a token");
       }
       return hash;

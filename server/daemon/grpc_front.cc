@@ -94,6 +94,12 @@ void LimitMemory(grpc::ServerBuilder& builder, const Config::Limits& limits) {
   const std::uint64_t calls = std::max(kStreamsMin, PeerLimitsOf(limits).calls);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(calls));
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytesMax);
+  // gRPC would inflate a message whole before its limits, and before a service sees the call: a
+  // thousand times its size, of anybody. Compressed messages are refused (UNIMPLEMENTED).
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   if (limits.idle_timeout_s > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, MillisOf(limits.idle_timeout_s));
   }

@@ -131,7 +131,9 @@ int Main(int argc, char** argv) {
     } else if (number == SIGTERM || number == SIGINT) {
       Log(LogLevel::kInfo, "shutting down", {{"signal", number == SIGTERM ? "TERM" : "INT"}});
       manager.Stopping();
-      // A second signal ends the process at once.
+      // A second one ends the process at once. Not SIGHUP: whoever renews certificates or rotates
+      // logs does not know of the shutdown.
+      sigdelset(&signals, SIGHUP);
       pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
       // The drain keeps to the deadline by itself; should something hang, SIGALRM ends the process.
       constexpr std::uint64_t kGraceSeconds = 5;

@@ -162,7 +162,7 @@ Credentials CredentialsOf(const grpc::ServerContextBase& context) {
   // More than one is as wrong as a wrong one: which of them would be meant?
   if (const auto range = metadata.equal_range("authorization"); range.first != range.second) {
     const std::string_view text(range.first->second.data(), range.first->second.size());
-    shown.token = std::next(range.first) == range.second ? BearerToken(text) : TokenHash{};
+    shown.token = std::next(range.first) == range.second ? BearerToken(text) : HashToken("");
   }
   const auto auth = context.auth_context();
   // Without a name gRPC calls the peer not authenticated; its certificate was verified all the

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/window/concat.h"
+#include "server/window/finish_or_end.h"
 #include "server/window/keyed_stream.h"
 #include "server/window/text_rules.h"
 #include "server/window/value_map.h"
@@ -144,6 +145,7 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = logged.status();
     return result;
   }
+  const FinishOrEnd applied;
   result.log_sequence = *logged;
   weight_ = *weight;
   const RecordedTime time = stamp.time;
@@ -296,6 +298,7 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
     result.status = logged.status();
     return result;
   }
+  const FinishOrEnd applied;
   result.log_sequence = *logged;
   BeginBatch(stamp.time, full);
   AppendKeys(keys, stamp.time, full);

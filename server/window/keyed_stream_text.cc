@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/window/concat.h"
+#include "server/window/finish_or_end.h"
 #include "server/window/keyed_stream.h"
 #include "server/window/refusal.h"
 #include "server/window/text_rules.h"
@@ -162,6 +163,7 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         result.status = logged.status();
         return result;
       }
+      const FinishOrEnd applied;
       result.log_sequence = *logged;
       weight_ = *weight;
       BeginBatch(stamp.time, full);

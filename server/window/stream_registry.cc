@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/window/concat.h"
+#include "server/window/finish_or_end.h"
 #include "server/window/keyed_stream.h"
 #include "server/window/refusal.h"
 #include "server/window/text_rules.h"
@@ -163,6 +164,7 @@ absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
                                                     const StreamSettings& settings) {
   if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
+  const FinishOrEnd created;
   if (context_.log != nullptr) {
     if (absl::Status status = Logged(context_.log->Created(name, settings), *stream);
         !status.ok()) {
@@ -219,6 +221,7 @@ absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, Stre
   }
   const std::unique_lock lock(mutex_);
   if (absl::Status status = check(); !status.ok()) return status;
+  const FinishOrEnd created;
   if (prepared) {
     if (absl::Status status =
             Logged(context_.log->CreatedFrom(name, settings, std::move(prepared)), *stream);

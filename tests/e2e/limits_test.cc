@@ -10,6 +10,7 @@
 #include "tests/e2e/test_daemon.h"
 #include "tests/support/raw_socket.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
+#include "tidemark/v1/query.grpc.pb.h"
 
 namespace tidemark::test {
 namespace {
@@ -71,6 +72,25 @@ TEST(MemoryLimitTest, NoStreamIsMadeAboveIt) {
   EXPECT_TRUE(WaitUntil([&] { return refused("statsd_tcp") == 2; }));
   EXPECT_EQ(daemon.Metric("tidemark_memory_limit_bytes"), 1048576);
   EXPECT_EQ(daemon.Metric("tidemark_streams"), 0);
+}
+
+// A thousand times the size that is sent would be inflated before anybody asks who calls.
+TEST(CompressedMessages, AreRefused) {
+  TestDaemon daemon;
+  const auto stub = v1::QueryService::NewStub(
+      grpc::CreateChannel(daemon.address("grpc"), grpc::InsecureChannelCredentials()));
+  v1::QuantilesRequest request;
+  request.set_stream(std::string(std::size_t{1} << 20, 'a'));
+  v1::QuantilesResponse response;
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(algorithm);
+    EXPECT_EQ(stub->Quantiles(&context, request, &response).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+  grpc::ClientContext context;
+  EXPECT_NE(stub->Quantiles(&context, request, &response).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
 }
 
 TEST_F(LimitsTest, TextOfStringStreamsIsBounded) {

@@ -334,6 +334,16 @@ TEST(Operations, AnIdlePushDoesNotDelayTheEnd) {
   EXPECT_EQ(StoppedValues(daemon), 4u);
 }
 
+// Whoever renews certificates or rotates logs does not know that the daemon is shutting down.
+TEST(Operations, AHangUpDuringShutdownChangesNothing) {
+  TestDaemon daemon;
+  daemon.client().Info();  // a connection, for whose end gRPC waits
+  daemon.process().Signal(SIGTERM);
+  EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(daemon.ports_file()); }));
+  daemon.process().Signal(SIGHUP);
+  EXPECT_EQ(daemon.process().Wait(), 0);
+}
+
 // Producers that never stop by themselves, and a SIGTERM in the middle of it.
 TEST(Operations, ShutdownCountsEveryAcknowledgedValueOfFramedTcp) {
   TestDaemon daemon;

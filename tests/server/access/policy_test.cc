@@ -194,6 +194,8 @@ TEST(PolicyTest, FaultsNamePlaceAndWhatWasExpected) {
     EXPECT_THAT(Fault("[principal.a]\ntokens = [" + Sha256Of(token) + "]\n"),
                 HasSubstr("sha256: the hash of a text that everybody knows"));
   }
+  EXPECT_THAT(Fault("[principal.a]\ntokens = [{ sha256 = \"" + std::string(64, '0') + "\" }]\n"),
+              HasSubstr("sha256: the hash of a text that everybody knows"));
   for (const std::string token :
        {"short", "has a blank in its midst", "two-lines-of-it\ntwo-lines"}) {
     EXPECT_THAT(
