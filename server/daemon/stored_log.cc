@@ -42,13 +42,18 @@ struct Loaded {
   LoadedSnapshot snapshot;
   Replayed log;
 };
-absl::StatusOr<Loaded> Load(store::FileSystem& files, const std::string& folder, bool with_log,
-                            Pipeline& pipeline) {
+// `has_log`: there are segments; else `with_log` begins a log.
+absl::StatusOr<Loaded> Load(store::FileSystem& files, const std::string& folder, bool has_log,
+                            bool with_log, Pipeline& pipeline) {
   const auto begun = std::chrono::steady_clock::now();
   Loaded loaded;
   absl::StatusOr<LoadedSnapshot> snapshot = LoadSnapshot(files, folder, pipeline);
   if (!snapshot.ok()) return snapshot.status();
   loaded.snapshot = *std::move(snapshot);
+  // Without a log nothing leads from an older snapshot to what the damaged one held.
+  if (!has_log && !loaded.snapshot.notes.empty()) {
+    return absl::DataLossError(loaded.snapshot.notes.front());
+  }
   if (with_log) {
     absl::StatusOr<Replayed> replayed = ReplayLog(files, folder, pipeline, loaded.snapshot);
     if (!replayed.ok()) return replayed.status();
@@ -171,7 +176,7 @@ absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, P
         " holds a log, whose batches a snapshot alone would lose; expected "
         "store.durability log, or another daemon.data_dir");
   }
-  absl::StatusOr<Loaded> loaded = Load(files, folder, with_log, pipeline);
+  absl::StatusOr<Loaded> loaded = Load(files, folder, *has_log, with_log, pipeline);
   if (!loaded.ok()) return WithCommands(loaded.status(), files, config.daemon.data_dir);
   std::unique_ptr<DurableLog> log;
   if (with_log) {

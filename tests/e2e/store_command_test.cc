@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -36,6 +37,36 @@ void Push(TestDaemon& daemon, const std::string& stream, std::uint64_t first, st
   client::Pusher pusher = daemon.client().Push(stream);
   pusher.Write(values);
   ASSERT_EQ(pusher.Finish().accepted, count);
+}
+
+// Without a log nothing leads from the snapshot before to what the newest one held.
+TEST_F(StoreCommandTest, ADamagedSnapshotIsNotPassedOverInSilence) {
+  const std::vector<std::string> flags = {"--data-dir", data_.path(), "--durability", "snapshot"};
+  for (int life = 0; life < 2; ++life) {
+    TestDaemon daemon(flags);
+    Push(daemon, "s", 0, 100);
+  }
+  std::set<std::string> snapshots;
+  for (const auto& entry : std::filesystem::directory_iterator(data_ / "store")) {
+    snapshots.insert(entry.path().string());
+  }
+  ASSERT_EQ(snapshots.size(), 2u);
+  const std::string newest = *snapshots.rbegin();
+  std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(100);
+  file.put('\x5a');
+  file.close();
+  for (const char* mode : {"snapshot", "log"}) {
+    const Completed start =
+        RunProgram({.program = TIDEMARKD_PROGRAM,
+                    .arguments = DaemonFlags({"--data-dir", data_.path(), "--durability", mode})});
+    EXPECT_EQ(start.status, 1);
+    EXPECT_NE(start.err.find(newest), std::string::npos) << start.err;
+    EXPECT_NE(start.err.find("tidemark store repair"), std::string::npos) << start.err;
+  }
+  EXPECT_EQ(Store({"repair", "--yes"}).status, 0);
+  TestDaemon daemon(flags);
+  EXPECT_EQ(daemon.client().DescribeStream("s").count, 100u);
 }
 
 TEST_F(StoreCommandTest, ADamagedLogIsNamedRepairedAndGoesOn) {
