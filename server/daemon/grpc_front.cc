@@ -6,16 +6,16 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <limits>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "server/daemon/grpc_acceptor.h"
 #include "server/daemon/grpc_credentials.h"
 #include "server/daemon/grpc_log.h"
 #include "server/daemon/peer_limits.h"
+#include "server/ingest/io_threads.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/ingest_service.h"
 #include "server/rpc/message_bytes.h"
@@ -23,6 +23,7 @@
 #include "server/rpc/stream_service.h"
 #include "server/rpc/subscription_service.h"
 #include "server/rpc/summary_service.h"
+#include "server/telemetry/log.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -56,26 +57,22 @@ constexpr std::uint64_t kStreamsMin = 1000;
 constexpr std::chrono::milliseconds kCallsPoll{5};
 constexpr std::chrono::milliseconds kLastWrites{200};
 
-// gRPC says only that it could not listen. Binding once beforehand tells why.
-absl::Status CheckAddress(const HostPort& address) {
-  using boost::asio::ip::tcp;
-  boost::system::error_code error;
-  boost::asio::io_context io;
-  const auto found = tcp::resolver(io).resolve(address.host, std::to_string(address.port), error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        Concat("cannot listen on ", address.ToString(), ": ", error.message()));
-  }
-  const tcp::endpoint endpoint = *found.begin();
-  tcp::acceptor acceptor(io);
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(1, error);
-  if (!error) return absl::OkStatus();
-  const bool in_use = error == boost::asio::error::address_in_use;
-  return absl::UnavailableError(Concat("cannot listen on ", address.ToString(), ": ",
-                                       in_use ? "address already in use" : error.message()));
+RecordedTime SteadyNow() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+GrpcAcceptorOptions AcceptorOptionsOf(const Config& config, const Guard& guard) {
+  return {.host = config.listen.grpc->host,
+          .port = config.listen.grpc->port,
+          .connections_max = config.limits.max_connections,
+          .guard = &guard,
+          .unacknowledged_max = std::chrono::milliseconds(kPingTimeoutMs)};
+}
+
+void LogAcceptor(IngestLogLevel /*level*/, std::string_view message) {
+  Log(LogLevel::kWarn, "gRPC", {{"detail", message}});
 }
 
 int MillisOf(std::uint64_t seconds) {
@@ -128,7 +125,8 @@ struct GrpcFront::Parts {
                 clock),
         summaries(engine, pipeline, calls),
         subscriptions(engine, pipeline, calls),
-        info(pipeline, std::move(fill_info), &guard) {}
+        info(pipeline, std::move(fill_info), &guard),
+        acceptor(io.io(), AcceptorOptionsOf(config_in, guard), metrics, SteadyNow, LogAcceptor) {}
 
   const Config& config;
   Metrics& metrics;
@@ -142,9 +140,13 @@ struct GrpcFront::Parts {
   SummaryServiceImpl summaries;
   SubscriptionServiceImpl subscriptions;
   InfoServiceImpl info;
+  // Not one of ingest: who asks is not to wait behind who sends, and gRPC starts threads of its own
+  // on it, which inherit its role.
+  IoThreads io{1, "grpc-accept", ThreadRole::kAnswers};
+  GrpcAcceptor acceptor;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // asked for each connection of the server
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;  // gRPC's end
   std::unique_ptr<grpc::Server> server;
-  int port = 0;
 };
 
 GrpcFront::GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics, const Guard& guard,
@@ -156,8 +158,7 @@ GrpcFront::GrpcFront(const Config& config, Pipeline& pipeline, Metrics& metrics,
 GrpcFront::~GrpcFront() { Stop(std::chrono::milliseconds(0)); }
 
 absl::Status GrpcFront::Start() {
-  const HostPort& address = *parts_->config.listen.grpc;
-  if (absl::Status status = CheckAddress(address); !status.ok()) return status;
+  if (absl::Status status = parts_->acceptor.Listen(); !status.ok()) return status;
 
   // The library prints a line for every text that is not UTF-8, in no format of ours and as often
   // as somebody sends one. Such messages are refused, answered and counted.
@@ -166,8 +167,6 @@ absl::Status GrpcFront::Start() {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
-  // Without this a second daemon would share the port and take every other connection.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kClientPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingMs);
@@ -179,7 +178,8 @@ absl::Status GrpcFront::Start() {
   builder.SetMaxReceiveMessageSize(static_cast<int>(ReceiveBytesMax(parts_->config)));
   parts_->credentials =
       parts_->tls != nullptr ? GrpcTlsCredentials(*parts_->tls) : grpc::InsecureServerCredentials();
-  builder.AddListeningPort(address.ToString(), parts_->credentials, &parts_->port);
+  parts_->connections = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, parts_->credentials);
   builder.RegisterService(&parts_->ingest);
   builder.RegisterService(&parts_->streams);
   builder.RegisterService(&parts_->queries);
@@ -187,14 +187,18 @@ absl::Status GrpcFront::Start() {
   builder.RegisterService(&parts_->subscriptions);
   builder.RegisterService(&parts_->info);
   parts_->server = builder.BuildAndStart();
-  if (!parts_->server || parts_->port == 0) {
-    return absl::UnavailableError(Concat("cannot listen on ", address.ToString()));
-  }
+  if (!parts_->server) return absl::UnavailableError("cannot start the gRPC server");
   SetServing(false);
+  parts_->acceptor.Start([&gate = *parts_->connections](int listener, int connection) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters accepted;
+    accepted.listener_fd = listener;
+    accepted.fd = connection;
+    gate.HandleNewConnection(&accepted);
+  });
   return absl::OkStatus();
 }
 
-std::uint16_t GrpcFront::port() const { return static_cast<std::uint16_t>(parts_->port); }
+std::uint16_t GrpcFront::port() const { return parts_->acceptor.port(); }
 
 void GrpcFront::SetServing(bool serving) {
   if (!parts_->server) return;  // it could not listen
@@ -204,6 +208,8 @@ void GrpcFront::SetServing(bool serving) {
 void GrpcFront::EndPushes() { parts_->ingest.EndCalls(); }
 
 void GrpcFront::Stop(std::chrono::milliseconds deadline) {
+  // First: what is handed to a server that has shut down is lost, and its descriptor with it.
+  parts_->acceptor.Stop();
   if (parts_->server) {
     // Not by the clock that may be set meanwhile.
     const auto end = std::chrono::steady_clock::now() + deadline;
@@ -218,6 +224,7 @@ void GrpcFront::Stop(std::chrono::milliseconds deadline) {
     parts_->server->Shutdown(std::chrono::system_clock::now() +
                              std::min<std::chrono::steady_clock::duration>(left(), kLastWrites));
     parts_->server.reset();
+    parts_->acceptor.Look();  // nobody is connected any more, say the last metrics
     TakeGrpcLog(nullptr);
   }
   parts_->executor.Stop();

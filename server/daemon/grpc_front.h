@@ -30,7 +30,7 @@ class GrpcFront {
             std::function<void(v1::GetInfoResponse&)> fill_info);
   ~GrpcFront();
 
-  /// Listens on config.listen.grpc, which must be set. Errors: UNAVAILABLE "cannot listen on ...".
+  /// Listens on config.listen.grpc, which must be set, as GrpcAcceptor does; its errors.
   absl::Status Start();
   std::uint16_t port() const;
   /// What grpc.health.v1 answers.
@@ -38,8 +38,8 @@ class GrpcFront {
   /// Pushes take in no further batch and end with UNAVAILABLE once their acknowledgements have
   /// left; new ones at once. Does not wait.
   void EndPushes();
-  /// EndPushes, and ends subscriptions with UNAVAILABLE; calls under way at the deadline at the
-  /// latest. Idle connections do not hold it up.
+  /// Accepts no connection any more; EndPushes, and ends subscriptions with UNAVAILABLE; calls
+  /// under way at the deadline at the latest. Idle connections do not hold it up.
   void Stop(std::chrono::milliseconds deadline);
 
  private:

@@ -7,8 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "server/threads/thread_role.h"
-
 namespace tidemark::server {
 
 struct IoThreads::Impl {
@@ -18,12 +16,13 @@ struct IoThreads::Impl {
   std::vector<std::thread> threads;
 };
 
-IoThreads::IoThreads(int count, std::string_view name) : impl_(std::make_unique<Impl>(count)) {
+IoThreads::IoThreads(int count, std::string_view name, ThreadRole role)
+    : impl_(std::make_unique<Impl>(count)) {
   assert(count >= 1);
   for (int i = 0; i < count; ++i) {
     const std::string thread_name = std::string(name.substr(0, 12)) + "-" + std::to_string(i);
-    impl_->threads.emplace_back([this, thread_name] {
-      EnterThreadRole(ThreadRole::kIngest, thread_name);
+    impl_->threads.emplace_back([this, role, thread_name] {
+      EnterThreadRole(role, thread_name);
       impl_->io.run();
     });
   }

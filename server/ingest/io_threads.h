@@ -1,9 +1,11 @@
-// The threads that run the ingest servers' handlers.
+// The threads that run the handlers of sockets.
 #ifndef TIDEMARK_SERVER_INGEST_IO_THREADS_H_
 #define TIDEMARK_SERVER_INGEST_IO_THREADS_H_
 
 #include <memory>
 #include <string_view>
+
+#include "server/threads/thread_role.h"
 
 namespace boost::asio {
 class io_context;
@@ -19,7 +21,7 @@ namespace tidemark::server {
 class IoThreads {
  public:
   /// REQUIRES: count >= 1.
-  IoThreads(int count, std::string_view name);
+  IoThreads(int count, std::string_view name, ThreadRole role = ThreadRole::kIngest);
   /// Stops.
   ~IoThreads();
   IoThreads(const IoThreads&) = delete;

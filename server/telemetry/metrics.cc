@@ -91,15 +91,15 @@ struct Metrics::Families {
   Family<Counter>& duplicates =
       CounterFamily(registry, "tidemark_ingest_duplicates_total",
                     "Batches of numbered producers that came again, and were not counted again.");
-  Family<Gauge>& connections =
-      GaugeFamily(registry, "tidemark_ingest_connections", "Open ingest connections.");
+  Family<Gauge>& connections = GaugeFamily(registry, "tidemark_ingest_connections",
+                                           "Open ingest connections; of gRPC calls that push.");
   Family<Counter>& paused =
       CounterFamily(registry, "tidemark_ingest_paused_total",
                     "Times that reading stopped because the stages behind, or the "
                     "acknowledgements in front, were full.");
   Family<Counter>& connections_refused =
       CounterFamily(registry, "tidemark_ingest_connections_refused_total",
-                    "Connections refused at the configured limit.");
+                    "Connections, and calls that push over gRPC, refused at the configured limit.");
   Family<Counter>& idle_closed =
       CounterFamily(registry, "tidemark_ingest_connections_idle_closed_total",
                     "Connections closed because nothing arrived for the idle timeout.");
@@ -166,6 +166,9 @@ struct Metrics::Families {
   Gauge& peers = GaugeFamily(registry, "tidemark_peers",
                              "Peers that hold connections or calls, of those that are limited.")
                      .Add({});
+  Gauge& grpc_connections = GaugeFamily(registry, "tidemark_grpc_connections",
+                                        "Open connections of gRPC, with those in a handshake.")
+                                .Add({});
   Gauge& producers =
       GaugeFamily(registry, "tidemark_producers",
                   "Producers of a stream whose batches are recognised when they come again.")
@@ -418,6 +421,7 @@ Histogram& Metrics::merge_seconds() { return families_->merge_seconds; }
 Counter& Metrics::sorter_failures() { return families_->sorter_failures; }
 Gauge& Metrics::streams() { return families_->streams; }
 Gauge& Metrics::peers() { return families_->peers; }
+Gauge& Metrics::grpc_connections() { return families_->grpc_connections; }
 Gauge& Metrics::producers() { return families_->producers; }
 Counter& Metrics::producers_forgotten() { return families_->producers_forgotten; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }

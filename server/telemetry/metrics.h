@@ -30,9 +30,11 @@ struct SourceMetrics {
   prometheus::Counter& bytes;    ///< tidemark_ingest_bytes_total{source}: read from the socket
   /// tidemark_ingest_duplicates_total{source}: batches that came again and were acknowledged again.
   prometheus::Counter& duplicates;
-  prometheus::Gauge& connections;  ///< tidemark_ingest_connections{source}
-  prometheus::Counter& paused;     ///< tidemark_ingest_paused_total{source}: stopped reading
-  /// tidemark_ingest_connections_refused_total{source}: at the limit of connections.
+  /// tidemark_ingest_connections{source}; of gRPC calls that push.
+  prometheus::Gauge& connections;
+  prometheus::Counter& paused;  ///< tidemark_ingest_paused_total{source}: stopped reading
+  /// tidemark_ingest_connections_refused_total{source}: at the limit of connections; of gRPC also
+  /// calls that push.
   prometheus::Counter& connections_refused;
   /// tidemark_ingest_connections_idle_closed_total{source}: nothing arrived for the idle timeout.
   prometheus::Counter& idle_closed;
@@ -117,6 +119,9 @@ class Metrics {
   prometheus::Counter& sorter_failures();  ///< tidemark_sorter_failures_total
   prometheus::Gauge& streams();            ///< tidemark_streams
   prometheus::Gauge& peers();              ///< tidemark_peers: who have a share of a limit of peers
+  /// tidemark_grpc_connections: accepted and not closed yet, with those in a handshake. (Of ingest
+  /// tidemark_ingest_connections{source="grpc"} counts calls.)
+  prometheus::Gauge& grpc_connections();
   /// tidemark_producers: whose batches are recognised when they come again; one of two streams
   /// counts as two.
   prometheus::Gauge& producers();

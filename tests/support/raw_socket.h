@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <string>
@@ -21,7 +22,8 @@ namespace tidemark::test {
 /// Connected to 127.0.0.1. Every call gives up after ten seconds, so that a failing test ends.
 class RawSocket {
  public:
-  explicit RawSocket(std::uint16_t port, int receive_buffer_bytes = 0)
+  /// From 127.0.0.`host`.
+  explicit RawSocket(std::uint16_t port, int receive_buffer_bytes = 0, std::uint32_t host = 1)
       : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer_bytes > 0) {
       setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
@@ -31,15 +33,10 @@ class RawSocket {
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     const int on = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    sockaddr generic{};
-    static_assert(sizeof generic == sizeof address);
-    std::copy_n(reinterpret_cast<const char*>(&address), sizeof address,
-                reinterpret_cast<char*>(&generic));
-    connected_ = connect(fd_, &generic, sizeof generic) == 0;
+    const sockaddr from = Address(host, 0);
+    const sockaddr to = Address(1, port);
+    connected_ =
+        (host == 1 || bind(fd_, &from, sizeof from) == 0) && connect(fd_, &to, sizeof to) == 0;
   }
   ~RawSocket() { close(fd_); }
   RawSocket(const RawSocket&) = delete;
@@ -88,6 +85,14 @@ class RawSocket {
   }
 
  private:
+  static sockaddr Address(std::uint32_t host, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | host);
+    return std::bit_cast<sockaddr>(address);
+  }
+
   const int fd_;
   bool connected_ = false;
 };
