@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -136,9 +137,15 @@ TEST(ServiceManager, IsToldReadyBehindTheRecovery) {
     daemon.Stop();
     EXPECT_EQ(manager.Next(), "STOPPING=1");
   }
-  // Damaged: never ready.
-  std::fstream file(data / "store/log-00000000000000000001",
-                    std::ios::in | std::ios::out | std::ios::binary);
+  // Damaged: never ready. The last segment: the first has been taken over if nothing said that it
+  // is synced.
+  std::string last;
+  for (const auto& entry : std::filesystem::directory_iterator(data / "store")) {
+    if (entry.path().filename().string().starts_with("log-")) {
+      last = std::max(last, entry.path().string());
+    }
+  }
+  std::fstream file(last, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(300);
   file.put('\x5a');
   file.close();
