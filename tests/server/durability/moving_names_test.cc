@@ -288,39 +288,31 @@ TEST(MovingNames, OfStreamsThatWereDeletedBeforeTheList) {
 void SomeChange(Random& random, Pipeline& pipeline, RecordedTime time) {
   StreamRegistry& streams = pipeline.streams();
   const std::string stream = Concat("s", random() % 3);
-  const std::string name = Concat("q", random() % 2);
-  switch (random() % 16) {
-    case 0:
-    case 1:
-      streams.Delete(stream).IgnoreError();
-      break;
-    case 2:
-      for (int i = 0; i < 2 && streams.Find(stream).ok(); ++i) {
-        streams.Find(stream).value()->TrimStorage();
-      }
-      streams.DeleteIdle(1);
-      break;
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-      streams.Unsubscribe(name).IgnoreError();
-      break;
-    case 8:
-    case 9:
-    case 10:
-    case 11:
-    case 12:
-      streams.Subscribe({name, stream, Concat("request ", random() % 2)}).IgnoreError();
-      break;
-    default:
-      SomeBatch(random, pipeline, pipeline.Open(stream, ValueType::kFloat64).value(), time, 12);
+  const std::string name = Concat("q", random() % 3);
+  const std::uint64_t what = random() % 32;
+  if (what < 2) {
+    streams.Delete(stream).IgnoreError();
+  } else if (what == 2) {
+    for (int i = 0; i < 2 && streams.Find(stream).ok(); ++i) {
+      streams.Find(stream).value()->TrimStorage();
+    }
+    streams.DeleteIdle(1);
+  } else if (what < 5) {
+    streams.Unsubscribe(name).IgnoreError();
+  } else if (what < 12) {
+    streams.Subscribe({name, stream, Concat("request ", random() % 2)}).IgnoreError();
+  } else if (what < 22) {
+    streams.Unsubscribe(name).IgnoreError();
+    streams.Subscribe({name, stream, "moved"}).IgnoreError();
+  } else {
+    SomeBatch(random, pipeline, pipeline.Open(stream, ValueType::kFloat64).value(), time, 12);
   }
 }
 
-// Each step of a snapshot at any moment of a history, with or without a log.
-void RunHistory(std::uint64_t seed, bool logged, TestPipeline& live, TestPipeline& fresh) {
+// Each step of a snapshot at any moment of a history, with or without a log. Adds up how many
+// subscriptions were in two images.
+void RunHistory(std::uint64_t seed, bool logged, TestPipeline& live, TestPipeline& fresh,
+                std::uint64_t& twice) {
   SCOPED_TRACE(Concat("seed ", seed));
   Random random(seed);
   testing::FakeDisk disk;
@@ -328,24 +320,27 @@ void RunHistory(std::uint64_t seed, bool logged, TestPipeline& live, TestPipelin
   std::optional<NewLog> log;
   if (logged) log.emplace(disk, pipeline);
   const std::uint64_t changes = 1 + random() % 8;  // between two steps, about
+  for (int i = 0; i < 12; ++i) SomeChange(random, pipeline, 0);
   std::uint64_t number = 0;
   std::optional<SnapshotInSteps> snapshot;
   std::map<std::string, std::string> holders;
-  for (int i = static_cast<int>(40 + random() % 80); i > 0; --i) {
+  std::uint64_t in_two = 0;
+  // A few snapshots, and then as many changes as may be in the midst of one more.
+  const std::uint64_t last = 1 + random() % 2;
+  std::uint64_t left = random() % 20;
+  for (RecordedTime time = 0; number <= last || left-- > 0; time += 1000) {
     if (random() % (changes + 1) != 0) {
-      SomeChange(random, pipeline, i * 1000);
+      SomeChange(random, pipeline, time);
     } else if (!snapshot) {
       snapshot.emplace(disk, kLogFolder, pipeline, log ? &log->log() : nullptr, ++number);
     } else if (snapshot->Step()) {
       holders = snapshot->holders();
+      in_two = snapshot->in_two();
       snapshot.reset();
     }
   }
-  if (snapshot && (number == 1 || random() % 4 != 0)) {
-    snapshot->StepToTheEnd();
-    holders = snapshot->holders();
-  }
   snapshot.reset();
+  twice += in_two;
   const std::string before = Kept(pipeline);
   if (logged) {
     ASSERT_TRUE(log->log().Stop().ok());
@@ -364,6 +359,7 @@ void RunHistory(std::uint64_t seed, bool logged, TestPipeline& live, TestPipelin
     const auto loaded = LoadSnapshotAlone(disk, kLogFolder, fresh.pipeline);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     StreamRegistry& streams = fresh.pipeline.streams();
+    EXPECT_EQ(loaded->notes.size(), in_two);
     std::size_t kept = 0;
     for (const StreamHandle& stream : streams.All()) kept += stream->subscriptions().size();
     EXPECT_EQ(kept, holders.size());
@@ -379,19 +375,23 @@ void RunHistory(std::uint64_t seed, bool logged, TestPipeline& live, TestPipelin
 TEST(MovingNames, OfAnyHistoryAreThoseOfAReplayOfAllOfIt) {
   TestPipeline live(SmallWindows());
   TestPipeline fresh(SmallWindows());
+  std::uint64_t twice = 0;
   for (std::uint64_t seed = 1; seed <= Seeds(300, 20'000); ++seed) {
-    RunHistory(seed, true, live, fresh);
+    RunHistory(seed, true, live, fresh, twice);
     if (HasFailure()) return;
   }
+  EXPECT_GE(twice, 10u);
 }
 
 TEST(MovingNames, OfAnyHistoryWithoutALogAreThoseOfTheLastImages) {
   TestPipeline live(SmallWindows());
   TestPipeline fresh(SmallWindows());
+  std::uint64_t twice = 0;
   for (std::uint64_t seed = 1; seed <= Seeds(300, 20'000); ++seed) {
-    RunHistory(seed, false, live, fresh);
+    RunHistory(seed, false, live, fresh, twice);
     if (HasFailure()) return;
   }
+  EXPECT_GE(twice, 10u);
 }
 
 // A repair says which records are lost, and images are of moments among these.

@@ -58,6 +58,8 @@ class SnapshotInSteps {
 
   /// Whose each subscription is by the last image that has it.
   const std::map<std::string, std::string>& holders() const { return holders_; }
+  /// How often an image had one that an earlier image has.
+  std::uint64_t in_two() const { return in_two_; }
 
  private:
   void Begin() {
@@ -74,7 +76,10 @@ class SnapshotInSteps {
     if (!image.ok()) return;  // it was deleted
     reaches_ = std::max(reaches_, stream.last_logged());
     const StreamSubscriptions kept = stream.subscriptions();
-    for (const auto& [name, request] : kept) holders_[name] = stream.name();
+    for (const auto& [name, request] : kept) {
+      in_two_ += holders_.contains(name) ? 1 : 0;
+      holders_[name] = stream.name();
+    }
     const std::string definition = EncodeDefinition(stream.name(), stream.settings());
     std::string blob;
     store::PutU32(blob, static_cast<std::uint32_t>(definition.size()));
@@ -109,6 +114,7 @@ class SnapshotInSteps {
   std::size_t at_ = 0;  // the next of streams_
   std::optional<store::SnapshotWriter> writer_;
   std::map<std::string, std::string> holders_;
+  std::uint64_t in_two_ = 0;
 };
 
 }  // namespace tidemark::server
