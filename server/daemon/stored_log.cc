@@ -47,7 +47,8 @@ absl::StatusOr<Loaded> Load(store::FileSystem& files, const std::string& folder,
                             bool with_log, Pipeline& pipeline) {
   const auto begun = std::chrono::steady_clock::now();
   Loaded loaded;
-  absl::StatusOr<LoadedSnapshot> snapshot = LoadSnapshot(files, folder, pipeline);
+  absl::StatusOr<LoadedSnapshot> snapshot =
+      with_log ? LoadSnapshot(files, folder, pipeline) : LoadSnapshotAlone(files, folder, pipeline);
   if (!snapshot.ok()) return snapshot.status();
   loaded.snapshot = *std::move(snapshot);
   // Without a log nothing leads from an older snapshot to what the damaged one held.

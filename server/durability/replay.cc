@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -33,10 +34,17 @@ class Replay {
   Replay(Pipeline& pipeline, const LoadedSnapshot& snapshot)
       : pipeline_(pipeline), snapshot_(snapshot), streams_(snapshot.streams) {
     result_.next_stream_id = snapshot.next_stream_id;
-    for (const auto& [id, stream] : snapshot.streams) held_.emplace(id, stream->last_logged());
+    for (const auto& [id, stream] : snapshot.streams) {
+      held_.emplace(id, stream->last_logged());
+      result_.next_stream_id = std::max(result_.next_stream_id, id + 1);
+    }
+    given_below_ = result_.next_stream_id;
+    if (snapshot.header) sequence_ = snapshot.header->log_position;
   }
 
   absl::Status Visit(std::uint64_t sequence, const store::LogEntry& entry) {
+    if (sequence != sequence_ + 1) PassGap();
+    sequence_ = sequence;
     if (const auto* part = std::get_if<store::StatePart>(&entry)) {
       Collect(sequence, *part);
       return absl::OkStatus();
@@ -48,11 +56,25 @@ class Replay {
     if (status.ok()) return status;
     const auto code = absl::IsFailedPrecondition(status) ? absl::StatusCode::kFailedPrecondition
                                                          : absl::StatusCode::kDataLoss;
-    return absl::Status(code, Concat("record ", sequence, " of the log cannot be replayed: ",
-                                     std::string(status.message())));
+    return absl::Status(code, NotReplayed(sequence, std::string(status.message())));
+  }
+
+  // Behind the last record: every stream is what it was then.
+  absl::Status End() {
+    if (snapshot_.header && sequence_ < snapshot_.header->log_reaches) PassGap();
+    const std::vector<KeptTwice> twice =
+        pipeline_.streams().NameSubscriptions(pipeline_.streams().All());
+    if (twice.empty()) return absl::OkStatus();
+    const KeptTwice& one = twice.front();
+    const std::string what =
+        Concat("subscription \"", Printable(one.name), "\" is that of two streams, \"",
+               Printable(one.earlier->name()), "\" and \"", Printable(one.later->name()), "\"");
+    const auto last = subscribed_.find(one.name);
+    return absl::DataLossError(last == subscribed_.end() ? what : NotReplayed(last->second, what));
   }
 
   Replayed& result() { return result_; }
+  std::vector<std::string>& notes() { return notes_; }
 
  private:
   // Parts are in a row. A row that a crash cut off was acknowledged to nobody, and another one may
@@ -64,17 +86,30 @@ class Replay {
     state_goes_on_ = sequence + 1;
   }
 
+  static std::string NotReplayed(std::uint64_t sequence, std::string_view why) {
+    return Concat("record ", sequence, " of the log cannot be replayed: ", why);
+  }
+
+  // Records are missing, of which a repair told. Those of subscriptions that changed streams may be
+  // among them: whose they are is then known from the images, which are of later moments than the
+  // last record, and each of a later one than that before it. Here, and not at the end: so it was
+  // settled when the daemon started that wrote what comes now.
+  void PassGap() {
+    std::vector<StreamHandle> streams = pipeline_.streams().All();
+    std::stable_partition(streams.begin(), streams.end(), [this](const StreamHandle& stream) {
+      return !held_.contains(stream->log_id());
+    });
+    std::vector<std::string> notes = SettleSubscriptions(pipeline_, streams);
+    std::move(notes.begin(), notes.end(), std::back_inserter(notes_));
+  }
+
   // By the snapshot: see snapshots.h.
   bool Covered(std::uint64_t sequence, const store::LogEntry& entry) {
     const std::uint64_t id = std::visit(IdOf{}, entry);
     const auto held = held_.find(id);
-    if (held == held_.end()) return id < snapshot_.next_stream_id;
-    if (!std::holds_alternative<store::StreamCreated>(entry) &&
-        !std::holds_alternative<store::StreamFromState>(entry)) {
-      return sequence <= held->second;
-    }
-    result_.next_stream_id = std::max(result_.next_stream_id, id + 1);
-    return true;
+    if (held == held_.end()) return id < given_below_;
+    return sequence <= held->second || std::holds_alternative<store::StreamCreated>(entry) ||
+           std::holds_alternative<store::StreamFromState>(entry);
   }
 
   absl::Status Do(const store::StreamCreated& created) {
@@ -96,10 +131,14 @@ class Replay {
                                         made.state_bytes));
     }
     const std::string state = std::exchange(state_, {});
-    return Keep(made.stream_id,
-                pipeline_.streams().RestoreImage(
-                    definition->name, definition->settings, made.stream_id,
-                    std::string_view(state).substr(state.size() - made.state_bytes)));
+    absl::StatusOr<StreamHandle> stream = pipeline_.streams().RestoreImage(
+        definition->name, definition->settings, made.stream_id,
+        std::string_view(state).substr(state.size() - made.state_bytes));
+    if (stream.ok()) {
+      const StreamSubscriptions kept = (*stream)->subscriptions();
+      for (const auto& [name, request] : kept) subscribed_.insert_or_assign(name, sequence_);
+    }
+    return Keep(made.stream_id, std::move(stream));
   }
   absl::Status Do(const store::StatePart&) { return absl::OkStatus(); }  // see Collect
 
@@ -155,29 +194,23 @@ class Replay {
     return absl::OkStatus();
   }
 
+  // To the stream alone: one whose image is of a later moment may have the name already, and what
+  // came in between is still to come.
   absl::Status Do(const store::Subscribed& subscribed) {
     const auto at = streams_.find(subscribed.stream_id);
     if (at == streams_.end()) return NoStream(subscribed.stream_id);
-    const std::string name(subscribed.name);
-    if (pipeline_.streams().FindSubscription(name).ok()) {
+    if (at->second->FindSubscription(subscribed.name)) {
       return absl::DataLossError(
-          Concat("subscription \"", Printable(name), "\" is created a second time"));
+          Concat("subscription \"", Printable(subscribed.name), "\" is created a second time"));
     }
-    return pipeline_.streams()
-        .Subscribe({name, at->second->name(), std::string(subscribed.request)})
-        .status();
+    subscribed_.insert_or_assign(std::string(subscribed.name), sequence_);
+    return at->second->Subscribe(subscribed.name, subscribed.request).status();
   }
 
   absl::Status Do(const store::Unsubscribed& unsubscribed) {
     const auto at = streams_.find(unsubscribed.stream_id);
     if (at == streams_.end()) return NoStream(unsubscribed.stream_id);
-    const auto kept = pipeline_.streams().FindSubscription(unsubscribed.name);
-    if (!kept.ok() || kept->stream != at->second->name()) {
-      return absl::DataLossError(Concat("stream \"", Printable(at->second->name()),
-                                        "\" has no subscription \"", Printable(unsubscribed.name),
-                                        "\""));
-    }
-    return pipeline_.streams().Unsubscribe(unsubscribed.name).status();
+    return at->second->Unsubscribe(unsubscribed.name).status();
   }
 
   AppendResult Append(const StreamHandle& stream, const store::Batch& batch) {
@@ -226,6 +259,11 @@ class Replay {
   const LoadedSnapshot& snapshot_;
   absl::flat_hash_map<std::uint64_t, std::uint64_t> held_;  // by id: the image's last record
   absl::flat_hash_map<std::uint64_t, StreamHandle> streams_;
+  std::uint64_t given_below_ = 0;  // ids, when the snapshot's list of streams was read
+  std::uint64_t sequence_ = 0;     // of the last record
+  // By name of a subscription: the last record that said that a stream keeps it.
+  absl::flat_hash_map<std::string, std::uint64_t> subscribed_;
+  std::vector<std::string> notes_;
   std::string state_;                // of parts, in a row
   std::uint64_t state_goes_on_ = 0;  // with this record, or not at all
   Replayed result_;
@@ -245,11 +283,11 @@ absl::StatusOr<Replayed> ReplayLog(store::FileSystem& files, const std::string& 
                      });
   pipeline.SetReplaying(false);
   if (!end.ok()) return end.status();
-  replay.result().end = *std::move(end);
-  // Of streams whose creation the log has lost, too.
-  for (const auto& [id, stream] : snapshot.streams) {
-    replay.result().next_stream_id = std::max(replay.result().next_stream_id, id + 1);
+  if (const absl::Status status = replay.End(); !status.ok()) {
+    return absl::Status(status.code(), Concat(folder, ": ", std::string(status.message())));
   }
+  std::move(replay.notes().begin(), replay.notes().end(), std::back_inserter(end->notes));
+  replay.result().end = *std::move(end);
   return std::move(replay.result());
 }
 

@@ -25,11 +25,12 @@ struct Replayed {
   std::uint64_t values = 0;  ///< that were accepted
 };
 
-/// What the log says behind the snapshot's position, into the pipeline that has its streams.
-/// REQUIRES: the pipeline has started, has no other stream, and nothing else uses it.
+/// What the log says behind the snapshot's position, into the pipeline that has its streams; then
+/// subscriptions have their names. REQUIRES: the pipeline has started, has no other stream, and
+/// nothing else uses it.
 /// Waits where a source would. Returns when all is taken in, not when all is summarized. Errors:
-/// ReadLog's; DATA_LOSS for a record that contradicts those before it, with its sequence number:
-/// written by a program with faults. The pipeline must not be used then.
+/// ReadLog's; DATA_LOSS for a record that contradicts the others or the snapshot, with its sequence
+/// number: written by a program with faults. The pipeline must not be used then.
 absl::StatusOr<Replayed> ReplayLog(store::FileSystem& files, const std::string& folder,
                                    Pipeline& pipeline, const LoadedSnapshot& snapshot = {});
 

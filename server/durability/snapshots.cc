@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "server/durability/definition.h"
 #include "server/store/log_format.h"
 #include "server/window/concat.h"
+#include "server/window/text_rules.h"
 
 namespace tidemark::server {
 namespace {
@@ -53,6 +55,12 @@ absl::Status LoadStream(std::string_view name, std::string_view blob, Pipeline& 
   return absl::OkStatus();
 }
 
+// Images are taken in the order of streams' names, so that the last one is of the latest moment.
+void SettleOf(Pipeline& pipeline, LoadedSnapshot& loaded) {
+  std::vector<std::string> notes = SettleSubscriptions(pipeline, pipeline.streams().All());
+  std::move(notes.begin(), notes.end(), std::back_inserter(loaded.notes));
+}
+
 }  // namespace
 
 absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std::string& folder,
@@ -81,14 +89,38 @@ absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std:
           .status();
   pipeline.SetReplaying(false);
   if (!read.ok()) return read;
+  // No record is in it: none says whose a subscription is that changed streams meanwhile.
+  if (loaded.header->log_reaches == 0) SettleOf(pipeline, loaded);
   return loaded;
+}
+
+absl::StatusOr<LoadedSnapshot> LoadSnapshotAlone(store::FileSystem& files,
+                                                 const std::string& folder, Pipeline& pipeline) {
+  absl::StatusOr<LoadedSnapshot> loaded = LoadSnapshot(files, folder, pipeline);
+  if (loaded.ok()) SettleOf(pipeline, *loaded);
+  return loaded;
+}
+
+std::vector<std::string> SettleSubscriptions(Pipeline& pipeline,
+                                             const std::vector<StreamHandle>& streams) {
+  std::vector<std::string> notes;
+  const std::vector<KeptTwice> all = pipeline.streams().NameSubscriptions(streams);
+  for (const KeptTwice& twice : all) {
+    twice.earlier->Unsubscribe(twice.name).IgnoreError();  // it is there
+    notes.push_back(Concat("subscription \"", Printable(twice.name), "\" is that of stream \"",
+                           Printable(twice.later->name()), "\"; stream \"",
+                           Printable(twice.earlier->name()),
+                           "\", which had it before, is without"));
+  }
+  return notes;
 }
 
 absl::StatusOr<SnapshotReport> Snapshots::Take() {
   const auto begun = std::chrono::steady_clock::now();
   SnapshotReport report;
   // In this order: a stream that is created before the position is below the next stream's number,
-  // and one below that number is in the list, unless it was deleted.
+  // and one below that number is in the list, unless it was deleted. So is one below any number in
+  // the list: numbers are given, and the list is read, under the registry's lock.
   if (log_ != nullptr) report.log_position = log_->last_sequence();
   std::uint64_t next_stream_id = log_ != nullptr ? log_->next_stream_id() : 0;
   const std::vector<StreamHandle> streams = pipeline_.streams().All();

@@ -9,8 +9,13 @@
 // Position. P, the log's last record when the snapshot began, is the file's. Every record up to P
 // is in its stream's image, for the stream's lock was held while it was appended; what a stream
 // took in later is behind P, and is skipped up to the image's last record. Streams that the file
-// does not have although their number is below that of the next stream were deleted before their
-// turn came: all that the log says of them is skipped.
+// does not have although their number is below that of the next stream, or below one that it has,
+// were deleted before their turn came: all that the log says of them is skipped.
+//
+// Subscriptions. One that leaves a stream for another meanwhile may be in two images, or in none.
+// With a log, each stream's records behind its image put that right: names are looked at when all
+// are replayed. Without one, the later image has it, and the other stream is without; not promised:
+// one that went to a stream whose image was taken already is lost.
 //
 // Guarantee: with the same limits of windows, the newest valid snapshot and the log behind its P
 // give the bytes of a run without a crash (replay.h). Without a log: those of the moments of the
@@ -40,14 +45,25 @@ namespace tidemark::server {
 struct LoadedSnapshot {
   std::optional<store::SnapshotHeader> header;  ///< nullopt: there was none
   std::uint64_t highest_number = 0;             ///< of any file of a snapshot
-  std::vector<std::string> notes;               ///< a line for each newer one that is not valid
-  std::uint64_t next_stream_id = 1;             ///< when it was begun
+  /// A line for each newer one that is not valid, and for each subscription in two images, of
+  /// which one stream is without now.
+  std::vector<std::string> notes;
+  std::uint64_t next_stream_id = 1;                          ///< when it was begun
   absl::flat_hash_map<std::uint64_t, StreamHandle> streams;  ///< by their ids
 };
-/// The newest valid one into a pipeline that has no stream. Errors: NewestSnapshot's; DATA_LOSS for
-/// blobs that no snapshot has. The pipeline must not be used then.
+/// The newest valid one into a pipeline that has no stream, for ReplayLog to go on from: until then
+/// subscriptions have no names. Errors: NewestSnapshot's; DATA_LOSS for blobs that no snapshot has.
+/// The pipeline must not be used then.
 absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std::string& folder,
                                             Pipeline& pipeline);
+/// The same where there is no log: all is there.
+absl::StatusOr<LoadedSnapshot> LoadSnapshotAlone(store::FileSystem& files,
+                                                 const std::string& folder, Pipeline& pipeline);
+
+/// Names subscriptions; of several streams that keep one of a name, all but the last are then
+/// without. `streams`: all of the pipeline's, which has no log. A line for each that is without.
+std::vector<std::string> SettleSubscriptions(Pipeline& pipeline,
+                                             const std::vector<StreamHandle>& streams);
 
 struct SnapshotReport {
   std::uint64_t number = 0;

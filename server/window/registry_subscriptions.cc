@@ -53,11 +53,9 @@ absl::StatusOr<std::uint64_t> StreamRegistry::Subscribe(const Subscription& subs
     return absl::NotFoundError(
         Concat("there is no stream \"", Printable(subscription.stream), "\""));
   }
-  if (!context_.replaying) {
-    if (absl::Status status = CheckSubscription(subscription.name, subscription.request);
-        !status.ok()) {
-      return status;
-    }
+  if (absl::Status status = CheckSubscription(subscription.name, subscription.request);
+      !status.ok()) {
+    return status;
   }
   absl::StatusOr<std::uint64_t> sequence =
       stream->second->Subscribe(subscription.name, subscription.request);
@@ -103,19 +101,25 @@ std::size_t StreamRegistry::subscriptions() const {
 }
 
 void StreamRegistry::ForgetSubscriptions(const Stream& stream) {
-  for (const auto& [name, request] : stream.subscriptions()) subscriptions_.erase(name);
+  for (const auto& [name, request] : stream.subscriptions()) {
+    const auto kept = subscriptions_.find(name);
+    if (kept != subscriptions_.end() && kept->second.get() == &stream) subscriptions_.erase(kept);
+  }
 }
 
-absl::Status StreamRegistry::KeepSubscriptions(const StreamHandle& stream) {
-  const StreamSubscriptions kept = stream->subscriptions();
-  for (const auto& [name, request] : kept) {
-    if (subscriptions_.contains(name)) {
-      return absl::DataLossError(
-          Concat("subscription \"", Printable(name), "\" is that of two streams"));
+std::vector<KeptTwice> StreamRegistry::NameSubscriptions(const std::vector<StreamHandle>& streams) {
+  std::vector<KeptTwice> twice;
+  const std::unique_lock lock(mutex_);
+  subscriptions_.clear();
+  for (const StreamHandle& stream : streams) {
+    const StreamSubscriptions all = stream->subscriptions();
+    for (const auto& [name, request] : all) {
+      const auto [kept, is_new] = subscriptions_.try_emplace(name, stream);
+      if (is_new) continue;
+      twice.push_back({name, std::exchange(kept->second, stream), stream});
     }
   }
-  for (const auto& [name, request] : kept) subscriptions_.emplace(name, stream);
-  return absl::OkStatus();
+  return twice;
 }
 
 }  // namespace tidemark::server

@@ -226,8 +226,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
   /// Keeps a subscription with the stream, or forgets it: for the registry, which sees that a name
-  /// is one stream's alone. The record's sequence number; 0 without a log. Errors: NOT_FOUND if the
-  /// stream was deleted, or the subscription is not there; the log's.
+  /// is one stream's, and for a replay. The record's sequence number; 0 without a log. Errors:
+  /// NOT_FOUND if the stream was deleted, or the subscription is not there; the log's.
   absl::StatusOr<std::uint64_t> Subscribe(std::string_view name, std::string_view request);
   absl::StatusOr<std::uint64_t> Unsubscribe(std::string_view name);
   StreamSubscriptions subscriptions() const;

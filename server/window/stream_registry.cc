@@ -245,7 +245,6 @@ absl::StatusOr<StreamHandle> StreamRegistry::RestoreImage(std::string_view name,
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   stream->set_log_id(log_id);
   if (absl::Status status = stream->RestoreImage(image); !status.ok()) return status;
-  if (absl::Status status = KeepSubscriptions(stream); !status.ok()) return status;
   streams_.emplace(stream->name(), stream);
   return stream;
 }

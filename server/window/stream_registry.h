@@ -29,6 +29,13 @@ struct RegistryLimits {
   std::size_t subscriptions_max = 1000;
 };
 
+/// A subscription that two streams keep under one name.
+struct KeptTwice {
+  std::string name;
+  StreamHandle earlier;
+  StreamHandle later;
+};
+
 /// Thread: any. Readers do not wait for one another.
 class StreamRegistry {
  public:
@@ -49,9 +56,16 @@ class StreamRegistry {
   absl::StatusOr<StreamHandle> Restore(std::string_view name, StreamState state);
 
   /// Creates a stream that goes on where another one was (Stream::Image), under this id of the log.
-  /// The log is not told. Errors: as Create; DATA_LOSS for bytes that are no image of one.
+  /// The log is not told, and the subscriptions in the image have no names yet: NameSubscriptions.
+  /// Errors: as Create; DATA_LOSS for bytes that are no image of one.
   absl::StatusOr<StreamHandle> RestoreImage(std::string_view name, const StreamSettings& settings,
                                             std::uint64_t log_id, std::string_view image);
+  /// Names the subscriptions that the streams keep, anew: when streams were restored and what the
+  /// log says of them is done, which Stream::Subscribe and Unsubscribe do. Until then nothing else
+  /// asks for names: images are of different moments, so that two may have one. Limits are not
+  /// looked at. `streams`: all that there are. Of a name that two keep, the later one's counts; all
+  /// such are returned. REQUIRES: nothing else uses the subscriptions.
+  std::vector<KeptTwice> NameSubscriptions(const std::vector<StreamHandle>& streams);
   /// Keeps a subscription, or finds it if it is kept already and the same. What its answer waits
   /// for, as WhenDurable takes it. Errors: NOT_FOUND for its stream, ALREADY_EXISTS for another
   /// one's name, INVALID_ARGUMENT for none that is a name, RESOURCE_EXHAUSTED, the log's.
@@ -90,7 +104,6 @@ class StreamRegistry {
   absl::Status CheckSubscription(std::string_view name, std::string_view request) const;
   // mutex_ held for writing.
   void ForgetSubscriptions(const Stream& stream);
-  absl::Status KeepSubscriptions(const StreamHandle& stream);
   absl::StatusOr<StreamHandle> Insert(std::string_view name, const StreamSettings& settings);
 
   StreamContext& context_;

@@ -121,7 +121,7 @@ TEST(Imports, OfEveryKindOfStreamAreInSnapshotsWithoutALog) {
   Snapshots snapshots(disk, kLogFolder, first.pipeline, nullptr, std::nullopt, 0);
   ASSERT_TRUE(snapshots.Take().ok());
   TestPipeline second(SmallWindows());
-  ASSERT_TRUE(LoadSnapshot(disk, kLogFolder, second.pipeline).ok());
+  ASSERT_TRUE(LoadSnapshotAlone(disk, kLogFolder, second.pipeline).ok());
   EXPECT_EQ(Seen(first.pipeline), Seen(second.pipeline));
   ExpectTheyGoOnAlike(random, first.pipeline, second.pipeline, 500'000, 20);
 }

@@ -15,6 +15,7 @@
 
 #include "server/window/concat.h"
 #include "tests/server/durability/logged_pipeline.h"
+#include "tests/server/durability/meanwhile_disk.h"
 #include "tests/server/durability/some_batches.h"
 #include "tests/summaries/cases.h"
 
@@ -150,46 +151,14 @@ TEST(Snapshots, WithoutALogHoldTheMomentOfTheirImages) {
   Snapshots snapshots(disk, kLogFolder, first.pipeline, nullptr, std::nullopt, 0);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(snapshots.Take().ok());
   TestPipeline second(SmallWindows());
-  const absl::StatusOr<LoadedSnapshot> loaded = LoadSnapshot(disk, kLogFolder, second.pipeline);
+  const absl::StatusOr<LoadedSnapshot> loaded =
+      LoadSnapshotAlone(disk, kLogFolder, second.pipeline);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->header->number, 4u);
   EXPECT_EQ(loaded->next_stream_id, kinds.size() + 1);
   EXPECT_EQ(Seen(first.pipeline), Seen(second.pipeline));
   EXPECT_EQ(store::CheckSnapshots(disk, kLogFolder).value().size(), 2u) << "two stay";
 }
-
-// A disk on which something happens when a snapshot is begun: after its position and the list of
-// its streams were read, and before their images are.
-class MeanwhileDisk final : public store::FileSystem {
- public:
-  explicit MeanwhileDisk(store::FileSystem& disk) : disk_(disk) {}
-  std::function<void()> meanwhile;
-
-  absl::StatusOr<std::unique_ptr<store::WritableFile>> Create(const std::string& path) override {
-    if (path.find("snapshot-") != std::string::npos) std::exchange(meanwhile, [] {})();
-    return disk_.Create(path);
-  }
-  absl::StatusOr<std::string> Read(const std::string& path, std::uint64_t offset,
-                                   std::size_t bytes) override {
-    return disk_.Read(path, offset, bytes);
-  }
-  absl::StatusOr<std::uint64_t> Size(const std::string& path) override { return disk_.Size(path); }
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
-    return disk_.List(folder);
-  }
-  absl::Status MakeFolder(const std::string& folder) override { return disk_.MakeFolder(folder); }
-  absl::Status Rename(const std::string& from, const std::string& to) override {
-    return disk_.Rename(from, to);
-  }
-  absl::Status Remove(const std::string& path) override { return disk_.Remove(path); }
-  absl::Status Truncate(const std::string& path, std::uint64_t bytes) override {
-    return disk_.Truncate(path, bytes);
-  }
-  absl::Status SyncFolder(const std::string& folder) override { return disk_.SyncFolder(folder); }
-
- private:
-  store::FileSystem& disk_;
-};
 
 // What comes between a snapshot's position and its images is in both, and counted once.
 TEST(Snapshots, KnowWhatCameWhileTheyWereTaken) {
