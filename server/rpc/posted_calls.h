@@ -34,10 +34,10 @@ class PostedCalls {
   /// What holds the calls to the rules; null: nothing.
   const Guard* guard() const { return guard_; }
 
-  /// Holds the call, and the bytes of its request, against what its peer may have until it is
-  /// answered. Ends the call with `parsed` if that is an error, and else with what `reply` gives.
-  /// `brief`: tries at once first, on this thread, with QueryEngine::kAtOnce: under full ingest
-  /// waking another thread up takes longer than an answer of microseconds. `method`: of the
+  /// Holds the call, and the bytes of its request (HeldBytes), against what its peer may have until
+  /// it is answered. Ends the call with `parsed` if that is an error, and else with what `reply`
+  /// gives. `brief`: tries at once first, on this thread, with QueryEngine::kAtOnce: under full
+  /// ingest waking another thread up takes longer than an answer of microseconds. `method`: of the
   /// metrics; not copied.
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Caller& caller,
                                 std::size_t request_bytes, std::string_view method,

@@ -90,9 +90,9 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::CreateSubscription(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::CreateSubscriptionRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
+  const absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
   return calls_.Run(
-      context, caller, request_bytes->Length(), "create_subscription",
-      ParseAllowed(caller, *request_bytes, *request), false,
+      context, caller, HeldBytes(*request_bytes, *request), "create_subscription", parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         v1::CreateSubscriptionResponse response;
         absl::Status status = Create(*request, deadline, response);
@@ -106,9 +106,9 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::DeleteSubscriptionRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
+  const absl::Status parsed = ParseAllowed(*caller, *request_bytes, *request);
   return calls_.Run(
-      context, *caller, request_bytes->Length(), "delete_subscription",
-      ParseAllowed(*caller, *request_bytes, *request), false,
+      context, *caller, HeldBytes(*request_bytes, *request), "delete_subscription", parsed, false,
       [this, request, caller, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         v1::WatchRequest watch;
         absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
@@ -129,15 +129,15 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::ListSubscriptions(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ListSubscriptionsRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
-  return calls_.Run(context, *caller, request_bytes->Length(), "list_subscriptions",
-                    ParseAllowed(*caller, *request_bytes, *request), false,
-                    [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
-                      v1::ListSubscriptionsResponse response;
-                      absl::Status status = List(*caller, *request, response);
-                      if (!status.ok()) return status;
-                      return SerializeMessage(response, QueryEngine::kAnswerBytesMax,
-                                              *response_bytes);
-                    });
+  const absl::Status parsed = ParseAllowed(*caller, *request_bytes, *request);
+  return calls_.Run(
+      context, *caller, HeldBytes(*request_bytes, *request), "list_subscriptions", parsed, false,
+      [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
+        v1::ListSubscriptionsResponse response;
+        absl::Status status = List(*caller, *request, response);
+        if (!status.ok()) return status;
+        return SerializeMessage(response, QueryEngine::kAnswerBytesMax, *response_bytes);
+      });
 }
 
 }  // namespace tidemark::server

@@ -33,13 +33,15 @@ absl::Status Create(Pipeline& pipeline, const std::string& name, StreamState sta
 // A call keeps a thread of the executor busy for some milliseconds a part.
 constexpr int kPartsMax = 1000;
 
+absl::Status CheckParts(int count, const char* what) {
+  if (count >= 1 && count <= kPartsMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(count, " ", what, " to be merged; expected 1 to ", kPartsMax));
+}
+
 // `state_of(i)` for i below count, merged. `what` names them.
 absl::StatusOr<StreamState> MergeAll(int count, const char* what, QueryEngine::Deadline deadline,
                                      const auto& state_of) {
-  if (count < 1 || count > kPartsMax) {
-    return absl::InvalidArgumentError(
-        Concat(count, " ", what, " to be merged; expected 1 to ", kPartsMax));
-  }
   absl::StatusOr<StreamState> merged = state_of(0);
   for (int i = 1; i < count && merged.ok(); ++i) {
     if (std::chrono::steady_clock::now() > deadline) {
@@ -64,9 +66,9 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ExportStreamRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
+  absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
   return calls_.Run(
-      context, caller, request_bytes->Length(), "export_stream",
-      ParseAllowed(caller, *request_bytes, *request), false,
+      context, caller, HeldBytes(*request_bytes, *request), "export_stream", parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         const absl::StatusOr<StreamState> state = engine_.State(request->stream(), deadline);
         if (!state.ok()) return state.status();
@@ -100,8 +102,9 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
                        "imports that wait hold more than ", kImportsHeldMax, " bytes; try again")));
   }
   if (parsed.ok()) parsed = MayAsk(caller, *request);
+  if (parsed.ok()) parsed = CheckParts(request->files_size(), "files");
   return calls_.Run(
-      context, caller, request_bytes->Length(), "import_stream", parsed, false,
+      context, caller, HeldBytes(*request_bytes, *request), "import_stream", parsed, false,
       [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state = MergeAll(
             request->files_size(), "files", deadline, [&](int i) -> absl::StatusOr<StreamState> {
@@ -120,9 +123,10 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::MergeStreamsRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
+  absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
+  if (parsed.ok()) parsed = CheckParts(request->from_size(), "streams");
   return calls_.Run(
-      context, caller, request_bytes->Length(), "merge_streams",
-      ParseAllowed(caller, *request_bytes, *request), false,
+      context, caller, HeldBytes(*request_bytes, *request), "merge_streams", parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state =
             MergeAll(request->from_size(), "streams", deadline,

@@ -1,6 +1,7 @@
 // Calls at the limits of one peer: queries, subscriptions and pushes, all of this one machine.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -76,6 +77,27 @@ TEST_F(PeerCallsTest, BytesOfRequestsThatWait) {
   EXPECT_EQ(second.error_message(), "more than the 1500 bytes that one peer may have on their way");
   EXPECT_EQ(Refused("bytes"), 1);
   EXPECT_TRUE(Quantiles(1).ok()) << "small ones go on";
+  server_->query_barrier.Open();
+  EXPECT_TRUE(first.get().ok());
+}
+
+TEST_F(PeerCallsTest, RequestsTakeWhatTheyTakeOnceTheyAreParsed) {
+  Start({.bytes = 80'000});
+  server_->HoldQueries();
+  const auto ranks = [&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    v1::RanksRequest request;
+    request.set_stream("s");
+    for (int i = 0; i < 1000; ++i) request.add_values()->set_uint32(0);
+    EXPECT_LT(request.ByteSizeLong(), 5000U);
+    v1::RanksResponse response;
+    return query_->Ranks(&context, request, &response);
+  };
+  auto first = std::async(std::launch::async, ranks);
+  EXPECT_TRUE(WaitUntil([&] { return Waiting() > 0; }));
+  EXPECT_EQ(ranks().error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Refused("bytes"), 1);
   server_->query_barrier.Open();
   EXPECT_TRUE(first.get().ok());
 }
