@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "server/rpc/convert.h"
+#include "server/rpc/unary_call.h"
 
 namespace tidemark::server {
 namespace {
@@ -33,27 +33,15 @@ absl::Status Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline
   }
 }
 
-// What a call takes of its peer's limits until it is answered.
-struct Place {
-  PeerShare call;
-  PeerShare bytes;
-
-  absl::Status Take(Caller& caller, std::size_t request_bytes) {
-    absl::Status status = caller.Hold(PeerResource::kCalls, 1, call);
-    if (status.ok()) status = caller.Hold(PeerResource::kBytes, request_bytes, bytes);
-    return status.ok() ? status : RetryLater(status);
-  }
-};
-
 }  // namespace
 
-grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context, Caller& caller,
-                                           std::size_t request_bytes, std::string_view method,
-                                           const absl::Status& parsed, bool brief, Reply reply) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto place = std::make_shared<Place>();
-  const absl::Status begun_with = parsed.ok() ? place->Take(caller, request_bytes) : parsed;
-  const auto finish = [this, reactor, method, place](const absl::Status& status) {
+grpc::ServerUnaryReactor* PostedCalls::Run(const Call& call, const absl::Status& parsed, bool brief,
+                                           Reply reply) {
+  auto* const reactor = new UnaryCall;  // deletes itself
+  grpc::CallbackServerContext* const context = call.context;
+  const absl::Status begun_with =
+      parsed.ok() ? reactor->Take(call.caller, call.request_bytes) : parsed;
+  const auto finish = [this, reactor, method = call.method](const absl::Status& status) {
     if (!status.ok()) {
       metrics_.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
     }
@@ -62,9 +50,12 @@ grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
   };
   running_.fetch_add(1);
   const auto begun = std::chrono::steady_clock::now();
-  const auto observe_and_finish = [this, finish, begun, method](const absl::Status& status) {
+  const auto observe_and_finish = [this, reactor, finish, begun, method = call.method,
+                                   response = &call.response](absl::Status status) {
     const auto spent = std::chrono::steady_clock::now() - begun;
     metrics_.QuerySeconds(method).Observe(std::chrono::duration<double>(spent).count());
+    if (status.ok()) status = reactor->TakeAnswer(response->Length());
+    if (!status.ok()) response->Clear();
     finish(status);
   };
   if (!begun_with.ok()) {

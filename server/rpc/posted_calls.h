@@ -3,6 +3,7 @@
 #define TIDEMARK_SERVER_RPC_POSTED_CALLS_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
@@ -34,14 +35,20 @@ class PostedCalls {
   /// What holds the calls to the rules; null: nothing.
   const Guard* guard() const { return guard_; }
 
-  /// Holds the call, and the bytes of its request (HeldBytes), against what its peer may have until
-  /// it is answered. Ends the call with `parsed` if that is an error, and else with what `reply`
-  /// gives. `brief`: tries at once first, on this thread, with QueryEngine::kAtOnce: under full
-  /// ingest waking another thread up takes longer than an answer of microseconds. `method`: of the
-  /// metrics; not copied.
-  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Caller& caller,
-                                std::size_t request_bytes, std::string_view method,
-                                const absl::Status& parsed, bool brief, Reply reply);
+  struct Call {
+    grpc::CallbackServerContext* context;
+    Caller& caller;
+    std::size_t request_bytes;   ///< see HeldBytes
+    grpc::ByteBuffer& response;  ///< gRPC's, which `reply` writes
+    std::string_view method;     ///< of the metrics; not copied
+  };
+  /// Holds the call, and the bytes of its request and of its answer, against what its peer may have
+  /// until the answer has left (unary_call.h). Ends the call with `parsed` if that is an error, and
+  /// else with what `reply` gives. `brief`: tries at once first, on this thread, with
+  /// QueryEngine::kAtOnce: under full ingest waking another thread up takes longer than an answer
+  /// of microseconds.
+  grpc::ServerUnaryReactor* Run(const Call& call, const absl::Status& parsed, bool brief,
+                                Reply reply);
 
   /// Calls that have not been answered yet.
   std::uint64_t running() const { return running_; }

@@ -43,8 +43,8 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Run(grpc::CallbackServerContext* con
   Caller caller = CallerOf(calls_.guard(), *context);
   absl::Status parsed = ParseAllowed(caller, request_bytes, *request);
   if (parsed.ok()) parsed = CheckArguments(*request);
-  return calls_.Run(context, caller, HeldBytes(request_bytes, *request), method, parsed,
-                    parsed.ok() && Brief(*request),
+  return calls_.Run({context, caller, HeldBytes(request_bytes, *request), response_bytes, method},
+                    parsed, parsed.ok() && Brief(*request),
                     [this, request, &response_bytes](QueryEngine::Deadline deadline) {
                       return Reply<Response>(*request, deadline, response_bytes);
                     });

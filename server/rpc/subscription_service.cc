@@ -92,7 +92,9 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::CreateSubscription(
   Caller caller = CallerOf(calls_.guard(), *context);
   const absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
   return calls_.Run(
-      context, caller, HeldBytes(*request_bytes, *request), "create_subscription", parsed, false,
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes,
+       "create_subscription"},
+      parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         v1::CreateSubscriptionResponse response;
         absl::Status status = Create(*request, deadline, response);
@@ -108,7 +110,9 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
   const absl::Status parsed = ParseAllowed(*caller, *request_bytes, *request);
   return calls_.Run(
-      context, *caller, HeldBytes(*request_bytes, *request), "delete_subscription", parsed, false,
+      {context, *caller, HeldBytes(*request_bytes, *request), *response_bytes,
+       "delete_subscription"},
+      parsed, false,
       [this, request, caller, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         v1::WatchRequest watch;
         absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
@@ -130,14 +134,16 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::ListSubscriptions(
   const auto request = std::make_shared<v1::ListSubscriptionsRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
   const absl::Status parsed = ParseAllowed(*caller, *request_bytes, *request);
-  return calls_.Run(
-      context, *caller, HeldBytes(*request_bytes, *request), "list_subscriptions", parsed, false,
-      [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
-        v1::ListSubscriptionsResponse response;
-        absl::Status status = List(*caller, *request, response);
-        if (!status.ok()) return status;
-        return SerializeMessage(response, QueryEngine::kAnswerBytesMax, *response_bytes);
-      });
+  return calls_.Run({context, *caller, HeldBytes(*request_bytes, *request), *response_bytes,
+                     "list_subscriptions"},
+                    parsed, false,
+                    [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
+                      v1::ListSubscriptionsResponse response;
+                      absl::Status status = List(*caller, *request, response);
+                      if (!status.ok()) return status;
+                      return SerializeMessage(response, QueryEngine::kAnswerBytesMax,
+                                              *response_bytes);
+                    });
 }
 
 }  // namespace tidemark::server

@@ -68,7 +68,8 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerC
   Caller caller = CallerOf(calls_.guard(), *context);
   absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
   return calls_.Run(
-      context, caller, HeldBytes(*request_bytes, *request), "export_stream", parsed, false,
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "export_stream"},
+      parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         const absl::StatusOr<StreamState> state = engine_.State(request->stream(), deadline);
         if (!state.ok()) return state.status();
@@ -104,7 +105,8 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
   if (parsed.ok()) parsed = MayAsk(caller, *request);
   if (parsed.ok()) parsed = CheckParts(request->files_size(), "files");
   return calls_.Run(
-      context, caller, HeldBytes(*request_bytes, *request), "import_stream", parsed, false,
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "import_stream"},
+      parsed, false,
       [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state = MergeAll(
             request->files_size(), "files", deadline, [&](int i) -> absl::StatusOr<StreamState> {
@@ -126,7 +128,8 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
   absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
   if (parsed.ok()) parsed = CheckParts(request->from_size(), "streams");
   return calls_.Run(
-      context, caller, HeldBytes(*request_bytes, *request), "merge_streams", parsed, false,
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "merge_streams"},
+      parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         absl::StatusOr<StreamState> state =
             MergeAll(request->from_size(), "streams", deadline,

@@ -1,9 +1,11 @@
 // Calls at the limits of one peer: queries, subscriptions and pushes, all of this one machine.
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/server/rpc/rpc_fixture.h"
@@ -26,17 +28,17 @@ class PeerCallsTest : public testing::Test {
     server_->behind.Append<double>("s", ValueType::kFloat64, {&one, 1});
   }
   // Too many for gRPC's thread to answer by itself: the call waits for a query thread.
-  grpc::Status Quantiles(int phis = 100) {
+  grpc::Status Quantiles(int phis = 100, const std::string& stream = "s") {
     grpc::ClientContext context;
     v1::QuantilesRequest request;
-    request.set_stream("s");
+    request.set_stream(stream);
     for (int i = 0; i < phis; ++i) request.add_phi(0.5);
     v1::QuantilesResponse response;
     return query_->Quantiles(&context, request, &response);
   }
-  std::future<grpc::Status> WaitingQuantiles() {
+  std::future<grpc::Status> WaitingQuantiles(const std::string& stream = "s") {
     const double before = Waiting();
-    auto call = std::async(std::launch::async, [this] { return Quantiles(); });
+    auto call = std::async(std::launch::async, [this, stream] { return Quantiles(100, stream); });
     EXPECT_TRUE(WaitUntil([&] { return Waiting() > before; }));
     return call;
   }
@@ -71,14 +73,14 @@ TEST_F(PeerCallsTest, QueriesThatWait) {
 TEST_F(PeerCallsTest, BytesOfRequestsThatWait) {
   Start({.bytes = 1500});
   server_->HoldQueries();
-  auto first = WaitingQuantiles();  // 100 times 8 bytes
+  auto first = WaitingQuantiles("none");  // 100 times 8 bytes, and hardly an answer
   const grpc::Status second = Quantiles();
   EXPECT_EQ(second.error_code(), grpc::RESOURCE_EXHAUSTED);
   EXPECT_EQ(second.error_message(), "more than the 1500 bytes that one peer may have on their way");
   EXPECT_EQ(Refused("bytes"), 1);
   EXPECT_TRUE(Quantiles(1).ok()) << "small ones go on";
   server_->query_barrier.Open();
-  EXPECT_TRUE(first.get().ok());
+  EXPECT_EQ(first.get().error_code(), grpc::NOT_FOUND);
 }
 
 TEST_F(PeerCallsTest, RequestsTakeWhatTheyTakeOnceTheyAreParsed) {
@@ -100,6 +102,102 @@ TEST_F(PeerCallsTest, RequestsTakeWhatTheyTakeOnceTheyAreParsed) {
   EXPECT_EQ(Refused("bytes"), 1);
   server_->query_barrier.Open();
   EXPECT_TRUE(first.get().ok());
+}
+
+// Its stream of HTTP/2 takes 64 KiB, and nothing is read.
+class UnreadQuantiles {
+ public:
+  UnreadQuantiles(grpc::GenericStub& stub, int phis) {
+    v1::QuantilesRequest request;
+    request.set_stream("s");
+    for (int i = 0; i < phis; ++i) request.add_phi(0.5);
+    bool own = false;
+    grpc::ByteBuffer bytes;
+    EXPECT_TRUE(
+        grpc::SerializationTraits<google::protobuf::Message>::Serialize(request, &bytes, &own)
+            .ok());
+    call_ = stub.PrepareCall(&context_, "/tidemark.v1.QueryService/Quantiles", &queue_);
+    call_->StartCall(nullptr);
+    Next();
+    call_->WriteLast(bytes, {}, nullptr);
+    Next();
+  }
+  ~UnreadQuantiles() {
+    context_.TryCancel();
+    End();
+    queue_.Shutdown();
+    Next();
+  }
+  grpc::Status Read() {
+    grpc::ByteBuffer answer;
+    call_->Read(&answer, nullptr);
+    Next();
+    return End();
+  }
+
+ private:
+  grpc::Status End() {
+    if (!std::exchange(ended_, true)) {
+      call_->Finish(&status_, nullptr);
+      Next();
+    }
+    return status_;
+  }
+  void Next() {
+    void* tag = nullptr;
+    bool ok = false;
+    queue_.Next(&tag, &ok);
+  }
+  grpc::CompletionQueue queue_;
+  grpc::ClientContext context_;
+  grpc::Status status_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  bool ended_ = false;
+};
+
+class UnreadAnswersTest : public PeerCallsTest {
+ protected:
+  void Start(const PeerLimits& limits) {
+    PeerCallsTest::Start(limits);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    stub_.emplace(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->port),
+                                            grpc::InsecureChannelCredentials(), arguments));
+  }
+  // An answer of 10,000 rows, which is computed and waits to be read.
+  std::unique_ptr<UnreadQuantiles> Unread() {
+    const std::uint64_t before = server_->QueriesTimed("quantiles");
+    auto call = std::make_unique<UnreadQuantiles>(*stub_, 10'000);
+    EXPECT_TRUE(WaitUntil([&] {
+      return server_->QueriesTimed("quantiles") > before && server_->calls.running() == 0;
+    }));
+    return call;
+  }
+  std::optional<grpc::GenericStub> stub_;
+};
+
+TEST_F(UnreadAnswersTest, AreCallsOfTheirPeer) {
+  Start({.calls = 2});
+  auto first = Unread();
+  const auto second = Unread();
+  EXPECT_EQ(Quantiles(1).error_message(), kTwoCalls);
+  first.reset();
+  EXPECT_TRUE(WaitUntil([&] { return Quantiles(1).ok(); }));
+}
+
+TEST_F(UnreadAnswersTest, AndBytes) {
+  Start({.bytes = 600'000});
+  auto first = Unread();
+  const auto second = Unread();
+  EXPECT_EQ(Refused("bytes"), 1);
+  EXPECT_EQ(server_->QueryErrors("quantiles", "RESOURCE_EXHAUSTED"), 1);
+  const grpc::Status refused = second->Read();
+  EXPECT_EQ(refused.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(RetrySeconds(refused), 1U);
+  EXPECT_NE(refused.error_message().find("read the answers before it first"), std::string::npos)
+      << refused.error_message();
+  first.reset();
+  EXPECT_TRUE(WaitUntil([&] { return Quantiles(10'000).ok(); }));
 }
 
 TEST_F(PeerCallsTest, PushesAndSubscriptionsAreCallsToo) {

@@ -107,7 +107,6 @@ struct RpcServer {
     }
     google::protobuf::SetLogHandler(nullptr);  // as the daemon does
     grpc::ServerBuilder builder;
-    int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.SetMaxReceiveMessageSize(16 << 20);
     builder.RegisterService(&ingest);
@@ -161,6 +160,7 @@ struct RpcServer {
   QueryServiceImpl queries;
   SubscriptionServiceImpl subscriptions;
   std::unique_ptr<grpc::Server> server;
+  int port = 0;
   std::shared_ptr<grpc::Channel> channel;
 };
 
