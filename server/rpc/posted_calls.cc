@@ -23,7 +23,7 @@ QueryEngine::Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
 }
 
 // What a library throws must not end the daemon.
-absl::Status Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline) {
+PostedCalls::Outcome Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline) {
   try {
     return reply(deadline);
   } catch (const std::length_error& error) {
@@ -50,38 +50,47 @@ grpc::ServerUnaryReactor* PostedCalls::Run(const Call& call, const absl::Status&
   };
   running_.fetch_add(1);
   const auto begun = std::chrono::steady_clock::now();
-  const auto observe_and_finish = [this, reactor, finish, begun, method = call.method,
-                                   response = &call.response](absl::Status status) {
+  const auto observe_and_finish = [this, finish, begun, method = call.method,
+                                   response = &call.response](const absl::Status& status) {
     const auto spent = std::chrono::steady_clock::now() - begun;
     metrics_.QuerySeconds(method).Observe(std::chrono::duration<double>(spent).count());
-    if (status.ok()) status = reactor->TakeAnswer(response->Length());
     if (!status.ok()) response->Clear();
     finish(status);
+  };
+  const auto settle = [reactor, observe_and_finish, response = &call.response](
+                          QueryEngine::Deadline deadline, const Outcome& outcome) {
+    if (!outcome.status.ok()) {
+      observe_and_finish(outcome.status);
+    } else if (outcome.wait) {
+      reactor->ForceAnswer(response->Length());
+      outcome.wait(deadline, observe_and_finish);
+    } else {
+      observe_and_finish(reactor->TakeAnswer(response->Length()));
+    }
   };
   if (!begun_with.ok()) {
     finish(begun_with);
     return reactor;
   }
   if (brief) {
-    const absl::Status status = Try(reply, QueryEngine::kAtOnce);
-    if (!absl::IsDeadlineExceeded(status)) {
-      observe_and_finish(status);
+    PostedCalls::Outcome outcome = Try(reply, QueryEngine::kAtOnce);
+    if (!absl::IsDeadlineExceeded(outcome.status)) {
+      settle(DeadlineOf(*context), std::move(outcome));
       return reactor;
     }
   }
-  const bool posted =
-      executor_.Post([context, finish, observe_and_finish, reply = std::move(reply)] {
-        if (context->IsCancelled()) {
-          finish(absl::CancelledError("the call was cancelled before it was answered"));
-          return;
-        }
-        const QueryEngine::Deadline deadline = DeadlineOf(*context);
-        if (deadline <= std::chrono::steady_clock::now()) {
-          finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
-          return;
-        }
-        observe_and_finish(Try(reply, deadline));
-      });
+  const bool posted = executor_.Post([context, finish, settle, reply = std::move(reply)] {
+    if (context->IsCancelled()) {
+      finish(absl::CancelledError("the call was cancelled before it was answered"));
+      return;
+    }
+    const QueryEngine::Deadline deadline = DeadlineOf(*context);
+    if (deadline <= std::chrono::steady_clock::now()) {
+      finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
+      return;
+    }
+    settle(deadline, Try(reply, deadline));
+  });
   if (!posted) {
     finish(absl::UnavailableError("too many queries are waiting to be answered; try again"));
   }

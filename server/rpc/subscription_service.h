@@ -39,8 +39,9 @@ class SubscriptionServiceImpl final
                                               grpc::ByteBuffer* response) override;
 
  private:
-  absl::Status Create(const v1::CreateSubscriptionRequest& request, QueryEngine::Deadline deadline,
-                      v1::CreateSubscriptionResponse& response) const;
+  PostedCalls::Outcome Create(const v1::CreateSubscriptionRequest& request,
+                              QueryEngine::Deadline deadline,
+                              grpc::ByteBuffer& response_bytes) const;
   absl::Status List(Caller& caller, const v1::ListSubscriptionsRequest& request,
                     v1::ListSubscriptionsResponse& response) const;
 

@@ -16,18 +16,17 @@
 namespace tidemark::server {
 namespace {
 
-// Makes the new stream, waits until it is durable, and describes it.
+// Makes the new stream and describes it, once that is durable.
 template <class Response>
-absl::Status Create(Pipeline& pipeline, const std::string& name, StreamState state,
-                    QueryEngine::Deadline deadline, grpc::ByteBuffer& response_bytes) {
+PostedCalls::Outcome Create(Pipeline& pipeline, const std::string& name, StreamState state,
+                            grpc::ByteBuffer& response_bytes) {
   const absl::StatusOr<StreamHandle> stream = pipeline.streams().Restore(name, std::move(state));
   if (!stream.ok()) return stream.status();
-  absl::Status durable = AwaitDurable(pipeline, (*stream)->last_logged(), deadline,
-                                      Concat("stream \"", Printable(name), "\""));
-  if (!durable.ok()) return durable;
   Response response;
   ToProto(**stream, *response.mutable_stream());
-  return SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
+  return {
+      SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
+      UntilDurable(pipeline, (*stream)->last_logged(), Concat("stream \"", Printable(name), "\""))};
 }
 
 // A call keeps a thread of the executor busy for some milliseconds a part.
@@ -107,7 +106,8 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
   return calls_.Run(
       {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "import_stream"},
       parsed, false,
-      [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+      [this, request, held,
+       response_bytes](QueryEngine::Deadline deadline) -> PostedCalls::Outcome {
         absl::StatusOr<StreamState> state = MergeAll(
             request->files_size(), "files", deadline, [&](int i) -> absl::StatusOr<StreamState> {
               absl::StatusOr<StreamState> one = ReadSummaryFile(request->files(i));
@@ -115,8 +115,17 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
               return Prefix(Concat("file ", i + 1, " of ", request->files_size()), one.status());
             });
         if (!state.ok()) return state.status();
-        return Create<v1::ImportStreamResponse>(pipeline_, request->stream(), *std::move(state),
-                                                deadline, *response_bytes);
+        PostedCalls::Outcome outcome = Create<v1::ImportStreamResponse>(
+            pipeline_, request->stream(), *std::move(state), *response_bytes);
+        if (outcome.wait) {
+          // gRPC keeps the request's bytes until the call is over.
+          outcome.wait = [wait = std::move(outcome.wait), held](QueryEngine::Deadline until,
+                                                                PostedCalls::Done done) {
+            wait(until,
+                 [done = std::move(done), held](const absl::Status& status) { done(status); });
+          };
+        }
+        return outcome;
       });
 }
 
@@ -130,13 +139,13 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
   return calls_.Run(
       {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "merge_streams"},
       parsed, false,
-      [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+      [this, request, response_bytes](QueryEngine::Deadline deadline) -> PostedCalls::Outcome {
         absl::StatusOr<StreamState> state =
             MergeAll(request->from_size(), "streams", deadline,
                      [&](int i) { return engine_.State(request->from(i), deadline); });
         if (!state.ok()) return state.status();
         return Create<v1::MergeStreamsResponse>(pipeline_, request->stream(), *std::move(state),
-                                                deadline, *response_bytes);
+                                                *response_bytes);
       });
 }
 
