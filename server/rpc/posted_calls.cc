@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <stdexcept>
 #include <utility>
 
 #include "server/rpc/convert.h"
+#include "server/rpc/try.h"
 #include "server/rpc/unary_call.h"
 
 namespace tidemark::server {
@@ -20,17 +19,6 @@ QueryEngine::Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
       std::min<std::chrono::system_clock::duration>(
           context.deadline() - std::chrono::system_clock::now(), kLongestCall));
   return std::chrono::steady_clock::now() + left;
-}
-
-// What a library throws must not end the daemon.
-PostedCalls::Outcome Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline) {
-  try {
-    return reply(deadline);
-  } catch (const std::length_error& error) {
-    return absl::OutOfRangeError(error.what());
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
 }
 
 }  // namespace
@@ -73,7 +61,7 @@ grpc::ServerUnaryReactor* PostedCalls::Run(const Call& call, const absl::Status&
     return reactor;
   }
   if (brief) {
-    PostedCalls::Outcome outcome = Try(reply, QueryEngine::kAtOnce);
+    PostedCalls::Outcome outcome = Try([&] { return reply(QueryEngine::kAtOnce); });
     if (!absl::IsDeadlineExceeded(outcome.status)) {
       settle(DeadlineOf(*context), std::move(outcome));
       return reactor;
@@ -89,7 +77,7 @@ grpc::ServerUnaryReactor* PostedCalls::Run(const Call& call, const absl::Status&
       finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
       return;
     }
-    settle(deadline, Try(reply, deadline));
+    settle(deadline, Try([&] { return reply(deadline); }));
   });
   if (!posted) {
     finish(absl::UnavailableError("too many queries are waiting to be answered; try again"));

@@ -10,6 +10,7 @@
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_calls.h"
+#include "server/rpc/try.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -176,7 +177,7 @@ void WatchReactor::Compute() {
   }
   v1::WatchResponse response;
   absl::Status status = MayGoOn();
-  if (status.ok()) status = ComputeAnswer(response);
+  if (status.ok()) status = Try([&] { return ComputeAnswer(response); });
   const auto spent = std::chrono::steady_clock::now() - look_begun_;
   environment_.metrics.QuerySeconds("watch").Observe(std::chrono::duration<double>(spent).count());
   if (status.ok()) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,18 @@ TEST_F(QueryCallsTest, TooManyQueriesMayTryAgain) {
   EXPECT_EQ(server_->QueryErrors("quantiles", "UNAVAILABLE"), 1);
   server_->query_barrier.Open();
   EXPECT_TRUE(WaitUntil([&] { return ManyQuantiles("s").ok(); }));
+}
+
+TEST_F(QueryCallsTest, WhatATaskThrowsEndsThatTaskAlone) {
+  Start({.clock = []() -> std::int64_t { throw std::runtime_error("no time"); }});
+  MakeNumbers("s");
+  ASSERT_TRUE(server_->executor.Post([] { throw std::runtime_error("a task"); }));
+  EXPECT_TRUE(WaitUntil([&] { return server_->QueryErrors("executor", "INTERNAL") == 1; }));
+  const grpc::Status watched = WatchToTheEnd(WatchOf("s"));
+  EXPECT_EQ(watched.error_code(), grpc::INTERNAL);
+  EXPECT_EQ(watched.error_message(), "no time");
+  EXPECT_EQ(server_->QueryErrors("watch", "INTERNAL"), 1);
+  EXPECT_TRUE(ManyQuantiles("s").ok());
 }
 
 // A thousand times 4 MiB of small values, parsed, would be tens of gigabytes.

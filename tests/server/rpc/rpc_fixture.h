@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -81,6 +82,8 @@ struct RpcOptions {
   std::shared_ptr<const Policy> rules = nullptr;
   /// Of this machine, which is one peer; none: no limits.
   std::optional<PeerLimits> peers = std::nullopt;
+  /// Of continuous answers.
+  std::function<std::int64_t()> clock = [] { return std::int64_t{0}; };
 };
 
 /// One client connection to a server of its own. Times are 0.
@@ -96,7 +99,7 @@ struct RpcServer {
         streams(behind.pipeline, behind.metrics),
         calls(executor, behind.metrics, &guard),
         queries(engine, behind.pipeline, calls, executor, behind.metrics, options.subscriptions_max,
-                [] { return std::int64_t{0}; }),
+                options.clock),
         subscriptions(engine, behind.pipeline, calls) {
     guard.Set(options.rules);
     if (options.peers) {
