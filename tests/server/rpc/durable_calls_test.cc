@@ -28,7 +28,9 @@ class DurableCallsTest : public ::testing::Test {
     options.folder = "/log";
     options.sync_interval = std::chrono::microseconds(200);
     log_.emplace(disk_, options, store::LogEnd{}, 1, 1, DurableLog::Trouble());
-    server_.emplace(RpcOptions{.query_threads = kThreads, .query_queue_max = 100});
+    server_.emplace(RpcOptions{.query_threads = kThreads,
+                               .query_queue_max = 100,
+                               .peers = PeerLimits{.calls = kCallsMax}});
     server_->behind.pipeline.UseLog(&*log_);
     queries_ = v1::QueryService::NewStub(server_->channel);
     subscriptions_ = v1::SubscriptionService::NewStub(server_->channel);
@@ -69,6 +71,7 @@ class DurableCallsTest : public ::testing::Test {
   }
 
   static constexpr int kThreads = 2;
+  static constexpr std::size_t kCallsMax = 20;
   testing::FakeDisk disk_;
   std::optional<DurableLog> log_;
   std::optional<RpcServer> server_;
@@ -96,6 +99,26 @@ TEST_F(DurableCallsTest, NoThreadWaitsForADiskThatHangs) {
   disk_.HoldSyncs(false);
   for (auto& call : held) EXPECT_EQ(call.get(), grpc::OK);
   EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
+}
+
+TEST_F(DurableCallsTest, ACallThatWaitsIsACallOfItsPeer) {
+  disk_.HoldSyncs(true);
+  std::vector<std::future<grpc::Status>> held;
+  for (std::size_t i = 0; i < kCallsMax; ++i) {
+    held.push_back(std::async(std::launch::async, [this, i] {
+      grpc::ClientContext context;
+      Bound(context, std::chrono::seconds(60));
+      v1::CreateStreamRequest request;
+      request.set_name("new" + std::to_string(i));
+      v1::CreateStreamResponse response;
+      return streams_->CreateStream(&context, request, &response);
+    }));
+  }
+  ASSERT_TRUE(WaitUntil([&] { return server_->behind.pipeline.streams().size() > kCallsMax; }));
+  EXPECT_EQ(Top(), grpc::RESOURCE_EXHAUSTED);
+  disk_.HoldSyncs(false);
+  for (auto& call : held) EXPECT_TRUE(call.get().ok());
+  EXPECT_TRUE(WaitUntil([&] { return Top() == grpc::OK; }));
 }
 
 TEST_F(DurableCallsTest, TheDeadlineEndsTheCall) {

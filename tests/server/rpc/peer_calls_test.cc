@@ -2,6 +2,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -102,6 +103,51 @@ TEST_F(PeerCallsTest, RequestsTakeWhatTheyTakeOnceTheyAreParsed) {
   EXPECT_EQ(Refused("bytes"), 1);
   server_->query_barrier.Open();
   EXPECT_TRUE(first.get().ok());
+}
+
+TEST_F(PeerCallsTest, CallsAboutStreamsAreCallsToo) {
+  Start({.calls = 2});
+  server_->HoldQueries();
+  auto first = WaitingQuantiles();
+  const auto streams = v1::StreamService::NewStub(server_->channel);
+  const auto info = v1::InfoService::NewStub(server_->channel);
+  const auto call = [](auto& stub, const auto& method, const auto& request, auto response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    return (stub.get()->*method)(&context, request, &response);
+  };
+  using Streams = v1::StreamService::Stub;
+  v1::CreateStreamRequest create;
+  create.set_name("new");
+  v1::DescribeStreamRequest describe;
+  describe.set_name("new");
+  v1::DeleteStreamRequest remove;
+  remove.set_name("new");
+  const auto all = [&] {
+    return std::array{
+        call(streams, &Streams::CreateStream, create, v1::CreateStreamResponse()),
+        call(streams, &Streams::DescribeStream, describe, v1::DescribeStreamResponse()),
+        call(streams, &Streams::DeleteStream, remove, v1::DeleteStreamResponse()),
+        call(info, &v1::InfoService::Stub::GetInfo, v1::GetInfoRequest(), v1::GetInfoResponse())};
+  };
+  // Nobody waits for a query thread, but who may look at every stream.
+  for (const grpc::Status& status : all()) EXPECT_TRUE(status.ok()) << status.error_message();
+  const double waiting = Waiting();
+  auto second = std::async(std::launch::async, [&] {
+    return call(streams, &Streams::ListStreams, v1::ListStreamsRequest(),
+                v1::ListStreamsResponse());
+  });
+  ASSERT_TRUE(WaitUntil([&] { return Waiting() > waiting; }));
+  for (const grpc::Status& status : all()) {
+    EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), kTwoCalls);
+    EXPECT_EQ(RetrySeconds(status), 1U);
+  }
+  EXPECT_EQ(Refused("calls"), 4);
+  server_->query_barrier.Open();
+  EXPECT_TRUE(first.get().ok());
+  EXPECT_TRUE(second.get().ok());
+  EXPECT_TRUE(WaitUntil([&] { return server_->peers->peers() == 0; }));
 }
 
 // Its stream of HTTP/2 takes 64 KiB, and nothing is read.

@@ -96,11 +96,13 @@ struct RpcServer {
         ingest(
             behind.pipeline, behind.metrics, options.ingest, [] { return RecordedTime{0}; },
             options.peers ? &guard : nullptr),
-        streams(behind.pipeline, behind.metrics),
         calls(executor, behind.metrics, &guard),
+        streams(behind.pipeline, calls),
         queries(engine, behind.pipeline, calls, executor, behind.metrics, options.subscriptions_max,
                 options.clock),
-        subscriptions(engine, behind.pipeline, calls) {
+        subscriptions(engine, behind.pipeline, calls),
+        info(
+            behind.pipeline, [](v1::GetInfoResponse&) {}, &guard) {
     guard.Set(options.rules);
     if (options.peers) {
       PeerLimits limits = *options.peers;
@@ -116,6 +118,7 @@ struct RpcServer {
     builder.RegisterService(&streams);
     builder.RegisterService(&queries);
     builder.RegisterService(&subscriptions);
+    builder.RegisterService(&info);
     server = builder.BuildAndStart();
     channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
                                   grpc::InsecureChannelCredentials());
@@ -158,10 +161,11 @@ struct RpcServer {
   QueryEngine engine;
   Executor executor;
   IngestServiceImpl ingest;
-  StreamServiceImpl streams;
   PostedCalls calls;
+  StreamServiceImpl streams;
   QueryServiceImpl queries;
   SubscriptionServiceImpl subscriptions;
+  InfoServiceImpl info;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
   std::shared_ptr<grpc::Channel> channel;
