@@ -33,7 +33,12 @@ absl::Status FindWatch(Pipeline& pipeline, Caller& caller, std::string_view name
   const absl::StatusOr<Subscription> kept = pipeline.streams().FindSubscription(name);
   if (!kept.ok()) return kept.status();
   if (absl::Status status = ReadWatch(*kept, watch); !status.ok()) return status;
-  return MayAsk(caller, watch);
+  absl::Status allowed = MayAsk(caller, watch);
+  if (allowed.ok()) return allowed;
+  // Without the name of the stream, which the caller may not see.
+  return absl::Status(allowed.code(), Concat("subscription \"", Printable(name),
+                                             "\" is of a stream that needs role query, which the "
+                                             "caller has not"));
 }
 
 PostedCalls::Outcome SubscriptionServiceImpl::Create(const v1::CreateSubscriptionRequest& request,

@@ -14,7 +14,7 @@
 namespace tidemark::server {
 
 /// What the subscription of this name asks for, if the caller may ask it. Errors: NOT_FOUND,
-/// PERMISSION_DENIED.
+/// PERMISSION_DENIED or UNAUTHENTICATED, which do not name the stream.
 absl::Status FindWatch(Pipeline& pipeline, Caller& caller, std::string_view name,
                        v1::WatchRequest& watch);
 
