@@ -119,7 +119,7 @@ struct GrpcFront::Parts {
                {.calls_max = config_in.limits.max_connections,
                 .batch_bytes_max = config_in.limits.max_batch_bytes},
                clock, &guard),
-        streams(pipeline, metrics, &guard),
+        streams(pipeline, calls),
         calls(executor, metrics, &guard),
         queries(engine, pipeline, calls, executor, metrics, config_in.limits.max_subscriptions,
                 clock),

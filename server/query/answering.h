@@ -27,12 +27,6 @@
 
 namespace tidemark::server {
 
-inline absl::Status CheckCount(std::size_t count, std::size_t max, std::string_view what) {
-  if (count <= max) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Concat(count, " ", what, " in one request; expected at most ", max));
-}
-
 inline absl::Status NeedsNumbers(const Stream& stream) {
   if (HasRanks(stream.type())) return absl::OkStatus();
   return absl::FailedPreconditionError(

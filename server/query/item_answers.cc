@@ -154,7 +154,7 @@ absl::StatusOr<std::vector<std::optional<Key>>> KeysOf(const KeyedStream<Key>& s
 
 absl::StatusOr<ItemsAnswer> QueryEngine::Counts(std::string_view name, std::span<const Value> items,
                                                 const Ask& ask, bool by_weight) const {
-  if (absl::Status status = CheckCount(items.size(), kArgumentsMax, "items"); !status.ok()) {
+  if (absl::Status status = CheckArguments(items.size(), "items"); !status.ok()) {
     return status;
   }
   const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);

@@ -7,10 +7,16 @@
 
 namespace tidemark::server {
 
+absl::Status QueryEngine::CheckArguments(std::size_t count, std::string_view what) {
+  if (count <= kArgumentsMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(count, " ", what, " in one request; expected at most ", kArgumentsMax));
+}
+
 absl::StatusOr<QuantilesAnswer> QueryEngine::Quantiles(std::string_view stream,
                                                        std::span<const double> phis,
                                                        const Ask& ask) const {
-  if (absl::Status status = CheckCount(phis.size(), kArgumentsMax, "phi"); !status.ok()) {
+  if (absl::Status status = CheckArguments(phis.size(), "phi"); !status.ok()) {
     return status;
   }
   for (const double phi : phis) {
@@ -38,7 +44,7 @@ absl::StatusOr<QuantilesAnswer> QueryEngine::Quantiles(std::string_view stream,
 absl::StatusOr<RanksAnswer> QueryEngine::Ranks(std::string_view stream,
                                                std::span<const Value> values,
                                                const Ask& ask) const {
-  if (absl::Status status = CheckCount(values.size(), kArgumentsMax, "values"); !status.ok()) {
+  if (absl::Status status = CheckArguments(values.size(), "values"); !status.ok()) {
     return status;
   }
   return WithQuantiles<RanksAnswer>(
@@ -108,7 +114,7 @@ absl::StatusOr<HistogramAnswer> QueryEngine::EquiDepthHistogram(std::string_view
 absl::StatusOr<HistogramAnswer> QueryEngine::BoundedHistogram(std::string_view stream,
                                                               std::span<const Value> bounds,
                                                               const Ask& ask) const {
-  if (absl::Status status = CheckCount(bounds.size(), kArgumentsMax, "bounds"); !status.ok()) {
+  if (absl::Status status = CheckArguments(bounds.size(), "bounds"); !status.ok()) {
     return status;
   }
   if (bounds.empty()) return absl::InvalidArgumentError("a histogram needs at least one bound");

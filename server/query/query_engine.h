@@ -164,6 +164,8 @@ class QueryEngine {
   static constexpr Deadline kAtOnce = kAtOnceDeadline;
   /// φ, values or items of one request.
   static constexpr std::size_t kArgumentsMax = 10'000;
+  /// INVALID_ARGUMENT for more; `what` names them. The calls that take them look, too.
+  static absl::Status CheckArguments(std::size_t count, std::string_view what);
   /// Rows of one answer, and bytes of it as a message: what a gRPC client receives by default. More
   /// is RESOURCE_EXHAUSTED, never cut in silence.
   static constexpr std::size_t kRowsMax = kArgumentsMax;

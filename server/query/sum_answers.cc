@@ -79,7 +79,7 @@ absl::StatusOr<SumsAnswer> AnswerOf(const CorrelatedView<Key>& sums, const Strea
 absl::StatusOr<SumsAnswer> QueryEngine::Sums(std::string_view name,
                                              std::span<const PairRange> ranges,
                                              Deadline deadline) const {
-  if (absl::Status status = CheckCount(ranges.size(), kArgumentsMax, "ranges"); !status.ok()) {
+  if (absl::Status status = CheckArguments(ranges.size(), "ranges"); !status.ok()) {
     return status;
   }
   const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(name);

@@ -131,6 +131,8 @@ std::uint64_t ValueBytes(const v1::Batch& batch) {
 }
 
 constexpr std::size_t kProducerIdBytes = 16;
+// No stream's name is as long (limits.max_name_bytes): what is refused for it needs no more of it.
+constexpr std::size_t kNameBytesKept = 8192;
 
 absl::StatusOr<ProducerBatch> FromOf(const v1::Batch& batch) {
   const std::string& id = batch.producer();
@@ -173,7 +175,7 @@ absl::Status BatchReader::SelectStream(const v1::Batch& batch, bool reopen, Atte
   // From here on no name means this stream, whatever comes of it: values that were meant for it
   // must not go to one before it.
   if (!batch.stream().empty() && batch.stream() != name_) {
-    name_ = batch.stream();
+    name_ = batch.stream().substr(0, kNameBytesKept);
     stream_.reset();
   }
   // From before the question: what changes meanwhile is found by the next batch.

@@ -1,23 +1,56 @@
 #include "server/rpc/durable.h"
 
-#include <future>
-#include <memory>
+#include <grpcpp/alarm.h>
 
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "server/rpc/alarm_time.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
+namespace {
 
-absl::Status AwaitDurable(Pipeline& pipeline, std::uint64_t sequence,
-                          QueryEngine::Deadline deadline, std::string_view what) {
-  const auto answer = std::make_shared<std::promise<absl::Status>>();
-  pipeline.WhenDurable(sequence,
-                       [answer, sequence](std::uint64_t durable, const absl::Status& status) {
-                         answer->set_value(sequence <= durable ? absl::OkStatus() : status);
-                       });
-  std::future<absl::Status> told = answer->get_future();
-  if (told.wait_until(deadline) == std::future_status::ready) return told.get();
-  return absl::DeadlineExceededError(
-      Concat(what, " is changed, and was not durable when the deadline passed"));
+// Answered by who comes first, the log or the deadline.
+struct Waiting {
+  explicit Waiting(PostedCalls::Done done_in) : done(std::move(done_in)) {}
+
+  void Answer(const absl::Status& status) {
+    PostedCalls::Done told;
+    {
+      const std::lock_guard lock(mutex);
+      told.swap(done);
+    }
+    if (told) told(status);
+  }
+
+  std::mutex mutex;
+  PostedCalls::Done done;  // guarded by mutex; empty once it was told
+  grpc::Alarm deadline;
+};
+
+}  // namespace
+
+PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::uint64_t sequence, std::string what) {
+  if (pipeline.log() == nullptr) return {};
+  return [&pipeline, sequence, what = std::move(what)](QueryEngine::Deadline deadline,
+                                                       PostedCalls::Done done) {
+    const auto waiting = std::make_shared<Waiting>(std::move(done));
+    // Weak: an alarm keeps its callback after it fired, and this object keeps the alarm.
+    waiting->deadline.Set(
+        AlarmTime(deadline - std::chrono::steady_clock::now()),
+        [weak = std::weak_ptr<Waiting>(waiting), what](bool fired) {
+          const std::shared_ptr<Waiting> self = weak.lock();
+          if (!fired || !self) return;
+          self->Answer(absl::DeadlineExceededError(
+              Concat(what, " is changed, and was not durable when the deadline passed")));
+        });
+    pipeline.WhenDurable(sequence,
+                         [waiting, sequence](std::uint64_t durable, const absl::Status& status) {
+                           waiting->Answer(sequence <= durable ? absl::OkStatus() : status);
+                         });
+  };
 }
 
 }  // namespace tidemark::server

@@ -3,19 +3,18 @@
 #define TIDEMARK_SERVER_RPC_DURABLE_H_
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 
-#include "absl/status/status.h"
 #include "server/pipeline/pipeline.h"
-#include "server/query/query_engine.h"
+#include "server/rpc/posted_calls.h"
 
 namespace tidemark::server {
 
-/// Waits, on a thread of the executor, until the log is durable up to the record `sequence`; OK at
-/// once without a log. Errors: UNAVAILABLE if the disk fails, DEADLINE_EXCEEDED, which names
-/// `what`. What was changed stays so in both cases, and is durable when the disk recovers.
-absl::Status AwaitDurable(Pipeline& pipeline, std::uint64_t sequence,
-                          QueryEngine::Deadline deadline, std::string_view what);
+/// Until the log is durable up to the record `sequence`; not at all without a log. No thread waits:
+/// the log's goes on with the call, or gRPC's at the deadline. Errors: UNAVAILABLE if the disk
+/// fails, DEADLINE_EXCEEDED, which names `what`. What was changed stays so in both cases, and is
+/// durable when the disk recovers. Lifetime: the pipeline outlives it.
+PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::uint64_t sequence, std::string what);
 
 }  // namespace tidemark::server
 

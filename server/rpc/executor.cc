@@ -3,12 +3,15 @@
 #include <string>
 #include <utility>
 
+#include "server/rpc/try.h"
 #include "server/threads/thread_role.h"
 
 namespace tidemark::server {
 
 Executor::Executor(int threads, std::size_t queue_max, Metrics& metrics)
-    : queue_max_(queue_max), depth_(metrics.QueueDepth("query")) {
+    : queue_max_(queue_max),
+      depth_(metrics.QueueDepth("query")),
+      thrown_(metrics.QueryErrors("executor", "INTERNAL")) {
   metrics.QueueLimit("query").Set(static_cast<double>(queue_max));
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this, i] {
@@ -52,7 +55,11 @@ void Executor::Work() {
       queue_.pop_front();
       depth_.Set(static_cast<double>(queue_.size()));
     }
-    task();
+    const absl::Status done = Try([&] {
+      task();
+      return absl::OkStatus();
+    });
+    if (!done.ok()) thrown_.Increment();
   }
 }
 

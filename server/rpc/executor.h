@@ -15,6 +15,8 @@
 
 namespace tidemark::server {
 
+/// What a task throws ends that task alone, and is counted in
+/// tidemark_query_errors_total{method="executor",code="INTERNAL"}.
 /// Thread: Post from any. Stop runs what is queued, then joins; Post answers false from then on.
 class Executor {
  public:
@@ -32,6 +34,7 @@ class Executor {
 
   const std::size_t queue_max_;
   prometheus::Gauge& depth_;
+  prometheus::Counter& thrown_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::function<void()>> queue_;  // guarded by mutex_

@@ -20,6 +20,8 @@ namespace {
 
 // Acknowledgements that may wait for a slow reader; beyond it nothing more is read.
 constexpr std::size_t kAcknowledgementsMax = 256;
+// A parsed message that takes more is not kept for the next one.
+constexpr std::size_t kParsedBytesKept = std::size_t{1} << 20;
 // Counts and short texts of this process's own making.
 constexpr std::size_t kAnyBytes = std::numeric_limits<std::size_t>::max();
 
@@ -46,7 +48,7 @@ struct Environment {
 // Lifetime: keeps itself alive until OnDone, which gRPC calls after Finish; whoever resumes it
 // later finds it gone. Thread: gRPC's callbacks, Stop and Resume come from any; mutex_ orders them.
 // Only the thread that set kBusy touches what TakeIn uses.
-template <class Reactor>
+template <class Reactor, class Request>
 class ReadingReactor : public Reactor, public IngestCall {
  public:
   // Adds a new reactor to the calls and begins to read, or refuses the call.
@@ -108,8 +110,8 @@ class ReadingReactor : public Reactor, public IngestCall {
         reader_(environment.sink, environment.metrics, environment.limits.batch_bytes_max,
                 environment.caller) {}
 
-  // Parses bytes_ and takes the batch in. A status that is not OK ends the call.
-  virtual absl::Status TakeIn(const grpc::ByteBuffer& bytes) = 0;
+  // Takes the batch in. A status that is not OK ends the call.
+  virtual absl::Status TakeIn(const Request& request) = 0;
   // Sees to it that OnLog is called when the log is durable up to `sequence`, or fails. One
   // question at a time, however many batches wait.
   void WaitForLog(std::uint64_t sequence) {
@@ -153,15 +155,6 @@ class ReadingReactor : public Reactor, public IngestCall {
     });
   }
 
-  template <class Message>
-  absl::Status Parse(const grpc::ByteBuffer& bytes, Message& message) {
-    absl::Status status = ParseMessage(bytes, message);
-    if (!status.ok()) {
-      metrics().Refused(Source::kGrpc, ReasonOf(status, Attempt::kBatch)).Increment();
-    }
-    return status;
-  }
-
   IngestSink& sink() { return environment_.sink; }
   Metrics& metrics() { return environment_.metrics; }
 
@@ -181,8 +174,18 @@ class ReadingReactor : public Reactor, public IngestCall {
     const std::uint64_t most =
         environment_.limits.batch_bytes_max + IngestServiceImpl::kMessageOverheadBytes;
     if (bytes_.Length() <= most) {
-      absl::Status status = TakeIn(bytes_);
-      bytes_.Clear();  // a call that waits holds nothing of what it has taken in
+      absl::Status status = ParseMessage(bytes_, request_);
+      // A call that waits holds nothing of what it has taken in, but a little for the next message:
+      // small items take up to 25 times their bytes once they are parsed.
+      bytes_.Clear();
+      if (status.ok()) {
+        status = TakeIn(request_);
+      } else {
+        // Without its batch id such a message cannot be acknowledged: those before it are, and then
+        // the call ends.
+        metrics().Refused(Source::kGrpc, ReasonOf(status, Attempt::kBatch)).Increment();
+      }
+      if (request_.SpaceUsedLong() > kParsedBytesKept) Request().Swap(&request_);
       return status;
     }
     metrics().Refused(Source::kGrpc, "frame_too_large").Increment();
@@ -235,19 +238,20 @@ class ReadingReactor : public Reactor, public IngestCall {
   std::uint64_t log_wanted_ = 0;          // up to where the log must be; guarded by mutex_
   bool log_asked_ = false;                // and has not answered; guarded by mutex_
   grpc::ByteBuffer bytes_;
+  Request request_;  // what bytes_ were
   Reads reads_ = Reads::kBusy;
   std::optional<absl::Status> stopped_;  // Stop came while a batch was being taken in
 };
 
-class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::ByteBuffer>> {
+class PushReactor final
+    : public ReadingReactor<grpc::ServerReadReactor<grpc::ByteBuffer>, v1::PushRequest> {
  public:
   PushReactor(const Environment& environment, grpc::ByteBuffer* response)
       : ReadingReactor(environment), response_(response) {}
 
  private:
-  absl::Status TakeIn(const grpc::ByteBuffer& bytes) override {
-    if (absl::Status status = Parse(bytes, request_); !status.ok()) return status;
-    AppendResult result = reader_.Append(request_.batch(), environment_.clock());
+  absl::Status TakeIn(const v1::PushRequest& request) override {
+    AppendResult result = reader_.Append(request.batch(), environment_.clock());
     if (!result.status.ok()) return std::move(result.status);
     total_.set_batches(total_.batches() + 1);
     total_.set_accepted(total_.accepted() + result.accepted);
@@ -300,7 +304,6 @@ class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::By
     }
   }
 
-  v1::PushRequest request_;
   v1::PushResponse total_;
   grpc::ByteBuffer* const response_;
   // All below: guarded by mutex_.
@@ -313,7 +316,8 @@ class PushReactor final : public ReadingReactor<grpc::ServerReadReactor<grpc::By
 // Reads and writes run side by side: at most one of each, and a bounded queue of acknowledgements
 // between them.
 class PushAcknowledgedReactor final
-    : public ReadingReactor<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
+    : public ReadingReactor<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                            v1::PushAcknowledgedRequest> {
  public:
   explicit PushAcknowledgedReactor(const Environment& environment) : ReadingReactor(environment) {}
 
@@ -340,13 +344,10 @@ class PushAcknowledgedReactor final
   }
 
  private:
-  absl::Status TakeIn(const grpc::ByteBuffer& bytes) override {
-    // Without its batch id such a message cannot be acknowledged: those before it are, and then the
-    // call ends.
-    if (absl::Status status = Parse(bytes, request_); !status.ok()) return status;
-    const AppendResult result = reader_.Append(request_.batch(), environment_.clock());
+  absl::Status TakeIn(const v1::PushAcknowledgedRequest& request) override {
+    const AppendResult result = reader_.Append(request.batch(), environment_.clock());
     v1::PushAcknowledgedResponse acknowledgement;
-    acknowledgement.set_batch_id(request_.batch_id());
+    acknowledgement.set_batch_id(request.batch_id());
     acknowledgement.set_accepted(result.accepted);
     acknowledgement.set_refused(result.refused);
     acknowledgement.set_duplicate(result.duplicate);
@@ -408,7 +409,6 @@ class PushAcknowledgedReactor final
     v1::PushAcknowledgedResponse acknowledgement;
   };
 
-  v1::PushAcknowledgedRequest request_;
   // All below: guarded by mutex_.
   std::deque<Queued> queue_;
   std::uint64_t durable_ = 0;  // as the log said last

@@ -4,6 +4,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,10 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes, Message& message) {
         Concat("the request has ", bytes.Length(), " bytes; expected at most ", kRequestBytesMax));
   }
   return ParseMessage(bytes, message);
+}
+
+std::size_t HeldBytes(const grpc::ByteBuffer& bytes, const Message& message) {
+  return std::max<std::size_t>(bytes.Length(), message.SpaceUsedLong());
 }
 
 absl::Status CheckAnswerBytes(const Message& message, std::size_t bytes_max) {

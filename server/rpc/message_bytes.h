@@ -23,6 +23,9 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Messa
 /// The same, and RESOURCE_EXHAUSTED above kRequestBytesMax.
 absl::Status ParseRequest(const grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
+/// What a request holds of memory: small items take more once they are parsed.
+std::size_t HeldBytes(const grpc::ByteBuffer& bytes, const google::protobuf::Message& message);
+
 /// Errors: RESOURCE_EXHAUSTED if it takes more than `bytes_max`; `bytes` is then unchanged.
 absl::Status SerializeMessage(const google::protobuf::Message& message, std::size_t bytes_max,
                               grpc::ByteBuffer& bytes);

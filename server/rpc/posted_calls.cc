@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <memory>
-#include <stdexcept>
 #include <utility>
 
 #include "server/rpc/convert.h"
+#include "server/rpc/try.h"
+#include "server/rpc/unary_call.h"
 
 namespace tidemark::server {
 namespace {
@@ -22,38 +21,15 @@ QueryEngine::Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
   return std::chrono::steady_clock::now() + left;
 }
 
-// What a library throws must not end the daemon.
-absl::Status Try(const PostedCalls::Reply& reply, QueryEngine::Deadline deadline) {
-  try {
-    return reply(deadline);
-  } catch (const std::length_error& error) {
-    return absl::OutOfRangeError(error.what());
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
-}
-
-// What a call takes of its peer's limits until it is answered.
-struct Place {
-  PeerShare call;
-  PeerShare bytes;
-
-  absl::Status Take(Caller& caller, std::size_t request_bytes) {
-    absl::Status status = caller.Hold(PeerResource::kCalls, 1, call);
-    if (status.ok()) status = caller.Hold(PeerResource::kBytes, request_bytes, bytes);
-    return status.ok() ? status : RetryLater(status);
-  }
-};
-
 }  // namespace
 
-grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context, Caller& caller,
-                                           std::size_t request_bytes, std::string_view method,
-                                           const absl::Status& parsed, bool brief, Reply reply) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto place = std::make_shared<Place>();
-  const absl::Status begun_with = parsed.ok() ? place->Take(caller, request_bytes) : parsed;
-  const auto finish = [this, reactor, method, place](const absl::Status& status) {
+grpc::ServerUnaryReactor* PostedCalls::Run(const Call& call, const absl::Status& parsed, bool brief,
+                                           Reply reply) {
+  auto* const reactor = new UnaryCall;  // deletes itself
+  grpc::CallbackServerContext* const context = call.context;
+  const absl::Status begun_with =
+      parsed.ok() ? reactor->Take(call.caller, call.request_bytes) : parsed;
+  const auto finish = [this, reactor, method = call.method](const absl::Status& status) {
     if (!status.ok()) {
       metrics_.QueryErrors(method, absl::StatusCodeToString(status.code())).Increment();
     }
@@ -62,35 +38,47 @@ grpc::ServerUnaryReactor* PostedCalls::Run(grpc::CallbackServerContext* context,
   };
   running_.fetch_add(1);
   const auto begun = std::chrono::steady_clock::now();
-  const auto observe_and_finish = [this, finish, begun, method](const absl::Status& status) {
+  const auto observe_and_finish = [this, finish, begun, method = call.method,
+                                   response = &call.response](const absl::Status& status) {
     const auto spent = std::chrono::steady_clock::now() - begun;
     metrics_.QuerySeconds(method).Observe(std::chrono::duration<double>(spent).count());
+    if (!status.ok()) response->Clear();
     finish(status);
+  };
+  const auto settle = [reactor, observe_and_finish, response = &call.response](
+                          QueryEngine::Deadline deadline, const Outcome& outcome) {
+    if (!outcome.status.ok()) {
+      observe_and_finish(outcome.status);
+    } else if (outcome.wait) {
+      reactor->ForceAnswer(response->Length());
+      outcome.wait(deadline, observe_and_finish);
+    } else {
+      observe_and_finish(reactor->TakeAnswer(response->Length()));
+    }
   };
   if (!begun_with.ok()) {
     finish(begun_with);
     return reactor;
   }
   if (brief) {
-    const absl::Status status = Try(reply, QueryEngine::kAtOnce);
-    if (!absl::IsDeadlineExceeded(status)) {
-      observe_and_finish(status);
+    PostedCalls::Outcome outcome = Try([&] { return reply(QueryEngine::kAtOnce); });
+    if (!absl::IsDeadlineExceeded(outcome.status)) {
+      settle(DeadlineOf(*context), std::move(outcome));
       return reactor;
     }
   }
-  const bool posted =
-      executor_.Post([context, finish, observe_and_finish, reply = std::move(reply)] {
-        if (context->IsCancelled()) {
-          finish(absl::CancelledError("the call was cancelled before it was answered"));
-          return;
-        }
-        const QueryEngine::Deadline deadline = DeadlineOf(*context);
-        if (deadline <= std::chrono::steady_clock::now()) {
-          finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
-          return;
-        }
-        observe_and_finish(Try(reply, deadline));
-      });
+  const bool posted = executor_.Post([context, finish, settle, reply = std::move(reply)] {
+    if (context->IsCancelled()) {
+      finish(absl::CancelledError("the call was cancelled before it was answered"));
+      return;
+    }
+    const QueryEngine::Deadline deadline = DeadlineOf(*context);
+    if (deadline <= std::chrono::steady_clock::now()) {
+      finish(absl::DeadlineExceededError("the deadline passed before the call was begun"));
+      return;
+    }
+    settle(deadline, Try([&] { return reply(deadline); }));
+  });
   if (!posted) {
     finish(absl::UnavailableError("too many queries are waiting to be answered; try again"));
   }

@@ -3,6 +3,7 @@
 #define TIDEMARK_SERVER_RPC_POSTED_CALLS_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "server/access/guard.h"
@@ -24,8 +26,19 @@ namespace tidemark::server {
 /// Thread: any. Outlives every call.
 class PostedCalls {
  public:
+  using Done = std::function<void(const absl::Status&)>;
+  /// Holds an answer up without a thread: calls `done` once, from any thread, at the deadline at
+  /// the latest.
+  using Wait = std::function<void(QueryEngine::Deadline deadline, Done done)>;
+  struct Outcome {
+    // A status is an outcome that nothing is waited for.
+    Outcome(absl::Status status_in, Wait wait_in = {})  // NOLINT(google-explicit-constructor)
+        : status(std::move(status_in)), wait(std::move(wait_in)) {}
+    absl::Status status;
+    Wait wait;  ///< if OK and not empty: the call ends with what this says
+  };
   /// Writes the response, or says why there is none.
-  using Reply = std::function<absl::Status(QueryEngine::Deadline deadline)>;
+  using Reply = std::function<Outcome(QueryEngine::Deadline deadline)>;
 
   /// `guard` may be null: no rules.
   PostedCalls(Executor& executor, Metrics& metrics, const Guard* guard = nullptr)
@@ -34,14 +47,20 @@ class PostedCalls {
   /// What holds the calls to the rules; null: nothing.
   const Guard* guard() const { return guard_; }
 
-  /// Holds the call, and the bytes of its request, against what its peer may have until it is
-  /// answered. Ends the call with `parsed` if that is an error, and else with what `reply` gives.
+  struct Call {
+    grpc::CallbackServerContext* context;
+    Caller& caller;
+    std::size_t request_bytes;   ///< see HeldBytes
+    grpc::ByteBuffer& response;  ///< gRPC's, which `reply` writes
+    std::string_view method;     ///< of the metrics; not copied
+  };
+  /// Holds the call, and the bytes of its request and of its answer, against what its peer may have
+  /// until the answer has left (unary_call.h). Ends the call with `parsed` if that is an error, and
+  /// else with what `reply` gives; only an answer that waits is told whatever its bytes are.
   /// `brief`: tries at once first, on this thread, with QueryEngine::kAtOnce: under full ingest
-  /// waking another thread up takes longer than an answer of microseconds. `method`: of the
-  /// metrics; not copied.
-  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Caller& caller,
-                                std::size_t request_bytes, std::string_view method,
-                                const absl::Status& parsed, bool brief, Reply reply);
+  /// waking another thread up takes longer than an answer of microseconds.
+  grpc::ServerUnaryReactor* Run(const Call& call, const absl::Status& parsed, bool brief,
+                                Reply reply);
 
   /// Calls that have not been answered yet.
   std::uint64_t running() const { return running_; }

@@ -70,7 +70,27 @@ std::map<std::string, double> Shares(const v1::HeavyHittersResponse& answer) {
   return shares;
 }
 
+absl::Status CheckArgumentCount(int count, std::string_view what) {
+  return QueryEngine::CheckArguments(static_cast<std::size_t>(count), what);
+}
+
 }  // namespace
+
+absl::Status CheckArguments(const v1::QuantilesRequest& request) {
+  return CheckArgumentCount(request.phi_size(), "phi");
+}
+absl::Status CheckArguments(const v1::RanksRequest& request) {
+  return CheckArgumentCount(request.values_size(), "values");
+}
+absl::Status CheckArguments(const v1::HistogramRequest& request) {
+  return CheckArgumentCount(request.bounds().values_size(), "bounds");
+}
+absl::Status CheckArguments(const v1::CountsRequest& request) {
+  return CheckArgumentCount(request.items_size(), "items");
+}
+absl::Status CheckArguments(const v1::SumsRequest& request) {
+  return CheckArgumentCount(request.ranges_size(), "ranges");
+}
 
 absl::Status Answer(const QueryEngine& engine, const v1::QuantilesRequest& request,
                     QueryEngine::Deadline deadline, v1::QuantilesResponse& response) {

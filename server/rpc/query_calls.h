@@ -8,6 +8,18 @@
 
 namespace tidemark::server {
 
+/// INVALID_ARGUMENT for more than QueryEngine::kArgumentsMax arguments, as the engine says: so many
+/// are not to wait, each of which may take 25 times its bytes once it is parsed.
+absl::Status CheckArguments(const v1::QuantilesRequest& request);
+absl::Status CheckArguments(const v1::RanksRequest& request);
+absl::Status CheckArguments(const v1::HistogramRequest& request);
+absl::Status CheckArguments(const v1::CountsRequest& request);
+absl::Status CheckArguments(const v1::SumsRequest& request);
+/// Of a request that has one of each.
+inline absl::Status CheckArguments(const google::protobuf::Message& /*request*/) {
+  return absl::OkStatus();
+}
+
 absl::Status Answer(const QueryEngine& engine, const v1::QuantilesRequest& request,
                     QueryEngine::Deadline deadline, v1::QuantilesResponse& response);
 absl::Status Answer(const QueryEngine& engine, const v1::RanksRequest& request,

@@ -41,9 +41,10 @@ grpc::ServerUnaryReactor* QueryServiceImpl::Run(grpc::CallbackServerContext* con
                                                 grpc::ByteBuffer& response_bytes) {
   const auto request = std::make_shared<Request>();
   Caller caller = CallerOf(calls_.guard(), *context);
-  const absl::Status parsed = ParseAllowed(caller, request_bytes, *request);
-  return calls_.Run(context, caller, request_bytes.Length(), method, parsed,
-                    parsed.ok() && Brief(*request),
+  absl::Status parsed = ParseAllowed(caller, request_bytes, *request);
+  if (parsed.ok()) parsed = CheckArguments(*request);
+  return calls_.Run({context, caller, HeldBytes(request_bytes, *request), response_bytes, method},
+                    parsed, parsed.ok() && Brief(*request),
                     [this, request, &response_bytes](QueryEngine::Deadline deadline) {
                       return Reply<Response>(*request, deadline, response_bytes);
                     });

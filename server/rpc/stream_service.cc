@@ -1,13 +1,18 @@
 #include "server/rpc/stream_service.h"
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 
 #include "server/query/query_engine.h"
 #include "server/rpc/access_rules.h"
 #include "server/rpc/convert.h"
+#include "server/rpc/durable.h"
 #include "server/rpc/message_bytes.h"
+#include "server/rpc/unary_call.h"
 #include "server/window/concat.h"
 #include "server/window/stream_log.h"
+#include "server/window/text_rules.h"
 
 namespace tidemark::server {
 namespace {
@@ -19,41 +24,6 @@ constexpr std::size_t kLookedAt = 1000;
 // A page ends early at so many bytes: a thousand of the longest names that can be configured would
 // be more than a message.
 constexpr std::size_t kPageBytesMax = QueryEngine::kAnswerBytesMax / 4;
-
-// What a call changed, if anything: a change is answered when the log, if there is one, is durable.
-enum class Changes { kNothing, kStreams };
-
-// Parses, calls, serializes and ends a call, if the rules allow it. `call(caller, request,
-// response)` gives a status.
-template <class Request, class Response, Changes kChanges = Changes::kNothing>
-grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, Pipeline& pipeline,
-                              Metrics& metrics, const Guard* guard, std::string_view method,
-                              const grpc::ByteBuffer& request_bytes,
-                              grpc::ByteBuffer& response_bytes, const auto& call) {
-  Request request;
-  Response response;
-  Caller caller = CallerOf(guard, *context);
-  absl::Status status = ParseAllowed(caller, request_bytes, request);
-  if (status.ok()) status = call(caller, request, response);
-  if (status.ok()) {
-    status = SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto finish = [reactor, &metrics, method](const absl::Status& end) {
-    if (!end.ok()) {
-      metrics.QueryErrors(method, absl::StatusCodeToString(end.code())).Increment();
-    }
-    reactor->Finish(ToGrpc(end));
-  };
-  if (kChanges == Changes::kNothing || !status.ok() || pipeline.log() == nullptr) {
-    finish(status);
-  } else {
-    pipeline.WhenDurable(
-        pipeline.log()->last_sequence(),
-        [finish](std::uint64_t /*durable*/, const absl::Status& durable) { finish(durable); });
-  }
-  return reactor;
-}
 
 void AddRoutes(const std::optional<sort::RouteStats>& routes, v1::SorterInfo& sorter) {
   if (!routes) return;
@@ -74,9 +44,12 @@ void AddRoutes(const std::optional<sort::RouteStats>& routes, v1::SorterInfo& so
 }
 
 // The first `count` streams behind `after` that the caller sees. A name that is not seen is not in
-// the answer by way of a page's token either.
-std::vector<StreamHandle> ListSeen(Pipeline& pipeline, Caller& caller, const std::string& after,
-                                   const std::string& prefix, std::size_t count) {
+// the answer by way of a page's token either, so that a page does not end before it is full.
+// Errors: DEADLINE_EXCEEDED.
+absl::StatusOr<std::vector<StreamHandle>> ListSeen(Pipeline& pipeline, Caller& caller,
+                                                   const std::string& after,
+                                                   const std::string& prefix, std::size_t count,
+                                                   QueryEngine::Deadline deadline) {
   if (!caller.guarded()) return pipeline.streams().List(after, prefix, count);
   const std::size_t at_once = std::max(count, kLookedAt);
   std::vector<StreamHandle> seen;
@@ -86,28 +59,88 @@ std::vector<StreamHandle> ListSeen(Pipeline& pipeline, Caller& caller, const std
       if (caller.Sees(stream->name())) seen.push_back(stream);
       if (seen.size() == count) return seen;
     }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return absl::DeadlineExceededError("the deadline passed before all streams were looked at");
+    }
     const std::string last = more.back()->name();
     more = pipeline.streams().List(last, prefix, at_once);
   }
   return seen;
 }
 
+absl::Status ListPage(Pipeline& pipeline, Caller& caller, const v1::ListStreamsRequest& request,
+                      QueryEngine::Deadline deadline, v1::ListStreamsResponse& response) {
+  const std::uint32_t asked = request.page_size();
+  const std::size_t page = asked == 0 ? kPageMax : std::min(asked, kPageMax);
+  // One more than the page tells whether there is a next one.
+  absl::StatusOr<std::vector<StreamHandle>> streams =
+      ListSeen(pipeline, caller, request.page_token(), request.prefix(), page + 1, deadline);
+  if (!streams.ok()) return streams.status();
+  if (streams->size() > page) {
+    streams->pop_back();
+    response.set_next_page_token(streams->back()->name());
+  }
+  std::size_t bytes = 0;
+  for (const StreamHandle& stream : *streams) {
+    if (bytes > kPageBytesMax) {
+      const v1::Stream& last = response.streams(response.streams_size() - 1);
+      response.set_next_page_token(last.name());
+      break;
+    }
+    ToProto(*stream, *response.add_streams());
+    bytes += response.streams(response.streams_size() - 1).ByteSizeLong();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+template <class Request, class Response>
+grpc::ServerUnaryReactor* StreamServiceImpl::Run(grpc::CallbackServerContext* context,
+                                                 std::string_view method, Where where,
+                                                 const grpc::ByteBuffer& request_bytes,
+                                                 grpc::ByteBuffer& response_bytes,
+                                                 const auto& answer) {
+  const auto request = std::make_shared<Request>();
+  const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
+  const absl::Status parsed = ParseAllowed(*caller, request_bytes, *request);
+  return calls_.Run({context, *caller, HeldBytes(request_bytes, *request), response_bytes, method},
+                    parsed, where == Where::kHere,
+                    [request, caller, answer,
+                     &response_bytes](QueryEngine::Deadline deadline) -> PostedCalls::Outcome {
+                      Response response;
+                      PostedCalls::Outcome outcome = answer(*caller, *request, deadline, response);
+                      if (outcome.status.ok()) {
+                        outcome.status = SerializeMessage(response, QueryEngine::kAnswerBytesMax,
+                                                          response_bytes);
+                      }
+                      return outcome;
+                    });
+}
+
+// What was changed is answered when the log, if there is one, is durable.
+PostedCalls::Wait StreamServiceImpl::UntilLogged(const std::string& name) const {
+  StreamLog* const log = pipeline_.log();
+  return UntilDurable(pipeline_, log == nullptr ? 0 : log->last_sequence(),
+                      Concat("stream \"", Printable(name), "\""));
+}
 
 grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
-  return Run<v1::CreateStreamRequest, v1::CreateStreamResponse, Changes::kStreams>(
-      context, pipeline_, metrics_, guard_, "create_stream", *request_bytes, *response_bytes,
+  return Run<v1::CreateStreamRequest, v1::CreateStreamResponse>(
+      context, "create_stream", Where::kHere, *request_bytes, *response_bytes,
       [this](Caller& /*caller*/, const v1::CreateStreamRequest& request,
-             v1::CreateStreamResponse& response) {
+             QueryEngine::Deadline /*deadline*/,
+             v1::CreateStreamResponse& response) -> PostedCalls::Outcome {
         const absl::StatusOr<StreamSettings> settings =
             FromProto(request.config(), pipeline_.streams().defaults());
         if (!settings.ok()) return settings.status();
         const absl::StatusOr<StreamHandle> stream =
             pipeline_.streams().Create(request.name(), *settings);
-        if (stream.ok()) ToProto(**stream, *response.mutable_stream());
-        return stream.status();
+        if (!stream.ok()) return stream.status();
+        ToProto(**stream, *response.mutable_stream());
+        return {absl::OkStatus(), UntilLogged(request.name())};
       });
 }
 
@@ -115,29 +148,10 @@ grpc::ServerUnaryReactor* StreamServiceImpl::ListStreams(grpc::CallbackServerCon
                                                          const grpc::ByteBuffer* request_bytes,
                                                          grpc::ByteBuffer* response_bytes) {
   return Run<v1::ListStreamsRequest, v1::ListStreamsResponse>(
-      context, pipeline_, metrics_, guard_, "list_streams", *request_bytes, *response_bytes,
-      [this](Caller& caller, const v1::ListStreamsRequest& request,
-             v1::ListStreamsResponse& response) {
-        const std::uint32_t asked = request.page_size();
-        const std::size_t page = asked == 0 ? kPageMax : std::min(asked, kPageMax);
-        // One more than the page tells whether there is a next one.
-        std::vector<StreamHandle> streams =
-            ListSeen(pipeline_, caller, request.page_token(), request.prefix(), page + 1);
-        if (streams.size() > page) {
-          streams.pop_back();
-          response.set_next_page_token(streams.back()->name());
-        }
-        std::size_t bytes = 0;
-        for (const StreamHandle& stream : streams) {
-          if (bytes > kPageBytesMax) {
-            const v1::Stream& last = response.streams(response.streams_size() - 1);
-            response.set_next_page_token(last.name());
-            break;
-          }
-          ToProto(*stream, *response.add_streams());
-          bytes += response.streams(response.streams_size() - 1).ByteSizeLong();
-        }
-        return absl::OkStatus();
+      context, "list_streams", Where::kOnExecutor, *request_bytes, *response_bytes,
+      [this](Caller& caller, const v1::ListStreamsRequest& request, QueryEngine::Deadline deadline,
+             v1::ListStreamsResponse& response) -> PostedCalls::Outcome {
+        return ListPage(pipeline_, caller, request, deadline, response);
       });
 }
 
@@ -145,9 +159,10 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request_bytes,
                                                             grpc::ByteBuffer* response_bytes) {
   return Run<v1::DescribeStreamRequest, v1::DescribeStreamResponse>(
-      context, pipeline_, metrics_, guard_, "describe_stream", *request_bytes, *response_bytes,
+      context, "describe_stream", Where::kHere, *request_bytes, *response_bytes,
       [this](Caller& /*caller*/, const v1::DescribeStreamRequest& request,
-             v1::DescribeStreamResponse& response) {
+             QueryEngine::Deadline /*deadline*/,
+             v1::DescribeStreamResponse& response) -> PostedCalls::Outcome {
         const absl::StatusOr<StreamHandle> stream = pipeline_.streams().Find(request.name());
         if (stream.ok()) ToProto(**stream, *response.mutable_stream());
         return stream.status();
@@ -157,11 +172,14 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DescribeStream(grpc::CallbackServer
 grpc::ServerUnaryReactor* StreamServiceImpl::DeleteStream(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
-  return Run<v1::DeleteStreamRequest, v1::DeleteStreamResponse, Changes::kStreams>(
-      context, pipeline_, metrics_, guard_, "delete_stream", *request_bytes, *response_bytes,
+  return Run<v1::DeleteStreamRequest, v1::DeleteStreamResponse>(
+      context, "delete_stream", Where::kHere, *request_bytes, *response_bytes,
       [this](Caller& /*caller*/, const v1::DeleteStreamRequest& request,
-             v1::DeleteStreamResponse& /*response*/) {
-        return pipeline_.streams().Delete(request.name());
+             QueryEngine::Deadline /*deadline*/,
+             v1::DeleteStreamResponse& /*response*/) -> PostedCalls::Outcome {
+        absl::Status deleted = pipeline_.streams().Delete(request.name());
+        if (!deleted.ok()) return deleted;
+        return {absl::OkStatus(), UntilLogged(request.name())};
       });
 }
 
@@ -169,10 +187,12 @@ grpc::ServerUnaryReactor* InfoServiceImpl::GetInfo(grpc::CallbackServerContext* 
                                                    const v1::GetInfoRequest* request,
                                                    v1::GetInfoResponse* response) {
   Caller caller = CallerOf(guard_, *context);
-  if (const absl::Status status = MayCall(caller, *request->GetDescriptor()); !status.ok()) {
-    grpc::ServerUnaryReactor* refused = context->DefaultReactor();
-    refused->Finish(ToGrpc(status));
-    return refused;
+  auto* const reactor = new UnaryCall;  // deletes itself
+  absl::Status status = MayCall(caller, *request->GetDescriptor());
+  if (status.ok()) status = reactor->Take(caller, request->SpaceUsedLong());
+  if (!status.ok()) {
+    reactor->Finish(ToGrpc(status));
+    return reactor;
   }
   const sort::SorterReport& report = pipeline_.sorter_report();
   v1::SorterInfo* sorter = response->mutable_sorter();
@@ -202,7 +222,7 @@ grpc::ServerUnaryReactor* InfoServiceImpl::GetInfo(grpc::CallbackServerContext* 
   response->set_streams(pipeline_.streams().size());
   response->set_values(pipeline_.values());
   fill_(*response);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->ForceAnswer(response->ByteSizeLong());
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }

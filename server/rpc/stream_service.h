@@ -1,13 +1,15 @@
-// tidemark.v1.StreamService and InfoService: short calls, answered on gRPC's own threads.
+// tidemark.v1.StreamService and InfoService: short calls, answered on gRPC's own threads, but
+// for ListStreams, which may look at every stream.
 #ifndef TIDEMARK_SERVER_RPC_STREAM_SERVICE_H_
 #define TIDEMARK_SERVER_RPC_STREAM_SERVICE_H_
 
 #include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "server/access/guard.h"
 #include "server/pipeline/pipeline.h"
+#include "server/rpc/posted_calls.h"
 #include "tidemark/v1/info.grpc.pb.h"
 #include "tidemark/v1/streams.grpc.pb.h"
 
@@ -19,9 +21,7 @@ class StreamServiceImpl final : public v1::StreamService::WithRawCallbackMethod_
                                             v1::StreamService::WithRawCallbackMethod_DeleteStream<
                                                 v1::StreamService::Service>>>> {
  public:
-  /// `guard` may be null: no rules.
-  StreamServiceImpl(Pipeline& pipeline, Metrics& metrics, const Guard* guard = nullptr)
-      : pipeline_(pipeline), metrics_(metrics), guard_(guard) {}
+  StreamServiceImpl(Pipeline& pipeline, PostedCalls& calls) : pipeline_(pipeline), calls_(calls) {}
 
   grpc::ServerUnaryReactor* CreateStream(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
@@ -37,9 +37,17 @@ class StreamServiceImpl final : public v1::StreamService::WithRawCallbackMethod_
                                          grpc::ByteBuffer* response) override;
 
  private:
+  enum class Where { kHere, kOnExecutor };
+  /// `answer(caller, request, deadline, response)` gives an outcome, of which the response is then
+  /// written.
+  template <class Request, class Response>
+  grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
+                                Where where, const grpc::ByteBuffer& request_bytes,
+                                grpc::ByteBuffer& response_bytes, const auto& answer);
+  PostedCalls::Wait UntilLogged(const std::string& name) const;
+
   Pipeline& pipeline_;
-  Metrics& metrics_;
-  const Guard* const guard_;
+  PostedCalls& calls_;
 };
 
 class InfoServiceImpl final : public v1::InfoService::CallbackService {

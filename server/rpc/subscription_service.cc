@@ -33,12 +33,17 @@ absl::Status FindWatch(Pipeline& pipeline, Caller& caller, std::string_view name
   const absl::StatusOr<Subscription> kept = pipeline.streams().FindSubscription(name);
   if (!kept.ok()) return kept.status();
   if (absl::Status status = ReadWatch(*kept, watch); !status.ok()) return status;
-  return MayAsk(caller, watch);
+  absl::Status allowed = MayAsk(caller, watch);
+  if (allowed.ok()) return allowed;
+  // Without the name of the stream, which the caller may not see.
+  return absl::Status(allowed.code(), Concat("subscription \"", Printable(name),
+                                             "\" is of a stream that needs role query, which the "
+                                             "caller has not"));
 }
 
-absl::Status SubscriptionServiceImpl::Create(const v1::CreateSubscriptionRequest& request,
-                                             QueryEngine::Deadline deadline,
-                                             v1::CreateSubscriptionResponse& response) const {
+PostedCalls::Outcome SubscriptionServiceImpl::Create(const v1::CreateSubscriptionRequest& request,
+                                                     QueryEngine::Deadline deadline,
+                                                     grpc::ByteBuffer& response_bytes) const {
   const v1::WatchRequest& watch = request.watch();
   if (absl::Status status = CheckWatchRequest(watch).status(); !status.ok()) return status;
   // What a Watch would be refused for is refused now. One that is only slow to answer is looked at
@@ -49,10 +54,12 @@ absl::Status SubscriptionServiceImpl::Create(const v1::CreateSubscriptionRequest
   const absl::StatusOr<std::uint64_t> sequence = pipeline_.streams().Subscribe(
       {request.name(), WatchedStream(watch), watch.SerializeAsString()});
   if (!sequence.ok()) return sequence.status();
+  v1::CreateSubscriptionResponse response;
   response.mutable_subscription()->set_name(request.name());
   *response.mutable_subscription()->mutable_watch() = watch;
-  return AwaitDurable(pipeline_, *sequence, deadline,
-                      Concat("subscription \"", Printable(request.name()), "\""));
+  return {SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
+          UntilDurable(pipeline_, *sequence,
+                       Concat("subscription \"", Printable(request.name()), "\""))};
 }
 
 absl::Status SubscriptionServiceImpl::List(Caller& caller,
@@ -90,15 +97,12 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::CreateSubscription(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::CreateSubscriptionRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
-  return calls_.Run(
-      context, caller, request_bytes->Length(), "create_subscription",
-      ParseAllowed(caller, *request_bytes, *request), false,
-      [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
-        v1::CreateSubscriptionResponse response;
-        absl::Status status = Create(*request, deadline, response);
-        if (!status.ok()) return status;
-        return SerializeMessage(response, QueryEngine::kAnswerBytesMax, *response_bytes);
-      });
+  const absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
+  return calls_.Run({context, caller, HeldBytes(*request_bytes, *request), *response_bytes,
+                     "create_subscription"},
+                    parsed, false, [this, request, response_bytes](QueryEngine::Deadline deadline) {
+                      return Create(*request, deadline, *response_bytes);
+                    });
 }
 
 grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
@@ -106,21 +110,22 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::DeleteSubscriptionRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
+  const absl::Status parsed = ParseAllowed(*caller, *request_bytes, *request);
   return calls_.Run(
-      context, *caller, request_bytes->Length(), "delete_subscription",
-      ParseAllowed(*caller, *request_bytes, *request), false,
-      [this, request, caller, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+      {context, *caller, HeldBytes(*request_bytes, *request), *response_bytes,
+       "delete_subscription"},
+      parsed, false,
+      [this, request, caller, response_bytes](QueryEngine::Deadline) -> PostedCalls::Outcome {
         v1::WatchRequest watch;
         absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
         if (!status.ok()) return status;
         const absl::StatusOr<std::uint64_t> sequence =
             pipeline_.streams().Unsubscribe(request->name());
         if (!sequence.ok()) return sequence.status();
-        status = AwaitDurable(pipeline_, *sequence, deadline,
-                              Concat("subscription \"", Printable(request->name()), "\""));
-        if (!status.ok()) return status;
-        return SerializeMessage(v1::DeleteSubscriptionResponse(), QueryEngine::kAnswerBytesMax,
-                                *response_bytes);
+        return {SerializeMessage(v1::DeleteSubscriptionResponse(), QueryEngine::kAnswerBytesMax,
+                                 *response_bytes),
+                UntilDurable(pipeline_, *sequence,
+                             Concat("subscription \"", Printable(request->name()), "\""))};
       });
 }
 
@@ -129,8 +134,10 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::ListSubscriptions(
     grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ListSubscriptionsRequest>();
   const auto caller = std::make_shared<Caller>(CallerOf(calls_.guard(), *context));
-  return calls_.Run(context, *caller, request_bytes->Length(), "list_subscriptions",
-                    ParseAllowed(*caller, *request_bytes, *request), false,
+  const absl::Status parsed = ParseAllowed(*caller, *request_bytes, *request);
+  return calls_.Run({context, *caller, HeldBytes(*request_bytes, *request), *response_bytes,
+                     "list_subscriptions"},
+                    parsed, false,
                     [this, request, caller, response_bytes](QueryEngine::Deadline) -> absl::Status {
                       v1::ListSubscriptionsResponse response;
                       absl::Status status = List(*caller, *request, response);

@@ -14,7 +14,7 @@
 namespace tidemark::server {
 
 /// What the subscription of this name asks for, if the caller may ask it. Errors: NOT_FOUND,
-/// PERMISSION_DENIED.
+/// PERMISSION_DENIED or UNAUTHENTICATED, which do not name the stream.
 absl::Status FindWatch(Pipeline& pipeline, Caller& caller, std::string_view name,
                        v1::WatchRequest& watch);
 
@@ -39,8 +39,9 @@ class SubscriptionServiceImpl final
                                               grpc::ByteBuffer* response) override;
 
  private:
-  absl::Status Create(const v1::CreateSubscriptionRequest& request, QueryEngine::Deadline deadline,
-                      v1::CreateSubscriptionResponse& response) const;
+  PostedCalls::Outcome Create(const v1::CreateSubscriptionRequest& request,
+                              QueryEngine::Deadline deadline,
+                              grpc::ByteBuffer& response_bytes) const;
   absl::Status List(Caller& caller, const v1::ListSubscriptionsRequest& request,
                     v1::ListSubscriptionsResponse& response) const;
 

@@ -16,30 +16,31 @@
 namespace tidemark::server {
 namespace {
 
-// Makes the new stream, waits until it is durable, and describes it.
+// Makes the new stream and describes it, once that is durable.
 template <class Response>
-absl::Status Create(Pipeline& pipeline, const std::string& name, StreamState state,
-                    QueryEngine::Deadline deadline, grpc::ByteBuffer& response_bytes) {
+PostedCalls::Outcome Create(Pipeline& pipeline, const std::string& name, StreamState state,
+                            grpc::ByteBuffer& response_bytes) {
   const absl::StatusOr<StreamHandle> stream = pipeline.streams().Restore(name, std::move(state));
   if (!stream.ok()) return stream.status();
-  absl::Status durable = AwaitDurable(pipeline, (*stream)->last_logged(), deadline,
-                                      Concat("stream \"", Printable(name), "\""));
-  if (!durable.ok()) return durable;
   Response response;
   ToProto(**stream, *response.mutable_stream());
-  return SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes);
+  return {
+      SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
+      UntilDurable(pipeline, (*stream)->last_logged(), Concat("stream \"", Printable(name), "\""))};
 }
 
 // A call keeps a thread of the executor busy for some milliseconds a part.
 constexpr int kPartsMax = 1000;
 
+absl::Status CheckParts(int count, const char* what) {
+  if (count >= 1 && count <= kPartsMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Concat(count, " ", what, " to be merged; expected 1 to ", kPartsMax));
+}
+
 // `state_of(i)` for i below count, merged. `what` names them.
 absl::StatusOr<StreamState> MergeAll(int count, const char* what, QueryEngine::Deadline deadline,
                                      const auto& state_of) {
-  if (count < 1 || count > kPartsMax) {
-    return absl::InvalidArgumentError(
-        Concat(count, " ", what, " to be merged; expected 1 to ", kPartsMax));
-  }
   absl::StatusOr<StreamState> merged = state_of(0);
   for (int i = 1; i < count && merged.ok(); ++i) {
     if (std::chrono::steady_clock::now() > deadline) {
@@ -64,9 +65,10 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ExportStream(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::ExportStreamRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
+  absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
   return calls_.Run(
-      context, caller, request_bytes->Length(), "export_stream",
-      ParseAllowed(caller, *request_bytes, *request), false,
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "export_stream"},
+      parsed, false,
       [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
         const absl::StatusOr<StreamState> state = engine_.State(request->stream(), deadline);
         if (!state.ok()) return state.status();
@@ -100,9 +102,12 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
                        "imports that wait hold more than ", kImportsHeldMax, " bytes; try again")));
   }
   if (parsed.ok()) parsed = MayAsk(caller, *request);
+  if (parsed.ok()) parsed = CheckParts(request->files_size(), "files");
   return calls_.Run(
-      context, caller, request_bytes->Length(), "import_stream", parsed, false,
-      [this, request, held, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "import_stream"},
+      parsed, false,
+      [this, request, held,
+       response_bytes](QueryEngine::Deadline deadline) -> PostedCalls::Outcome {
         absl::StatusOr<StreamState> state = MergeAll(
             request->files_size(), "files", deadline, [&](int i) -> absl::StatusOr<StreamState> {
               absl::StatusOr<StreamState> one = ReadSummaryFile(request->files(i));
@@ -110,8 +115,17 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::ImportStream(grpc::CallbackServerC
               return Prefix(Concat("file ", i + 1, " of ", request->files_size()), one.status());
             });
         if (!state.ok()) return state.status();
-        return Create<v1::ImportStreamResponse>(pipeline_, request->stream(), *std::move(state),
-                                                deadline, *response_bytes);
+        PostedCalls::Outcome outcome = Create<v1::ImportStreamResponse>(
+            pipeline_, request->stream(), *std::move(state), *response_bytes);
+        if (outcome.wait) {
+          // gRPC keeps the request's bytes until the call is over.
+          outcome.wait = [wait = std::move(outcome.wait), held](QueryEngine::Deadline until,
+                                                                PostedCalls::Done done) {
+            wait(until,
+                 [done = std::move(done), held](const absl::Status& status) { done(status); });
+          };
+        }
+        return outcome;
       });
 }
 
@@ -120,16 +134,18 @@ grpc::ServerUnaryReactor* SummaryServiceImpl::MergeStreams(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response_bytes) {
   const auto request = std::make_shared<v1::MergeStreamsRequest>();
   Caller caller = CallerOf(calls_.guard(), *context);
+  absl::Status parsed = ParseAllowed(caller, *request_bytes, *request);
+  if (parsed.ok()) parsed = CheckParts(request->from_size(), "streams");
   return calls_.Run(
-      context, caller, request_bytes->Length(), "merge_streams",
-      ParseAllowed(caller, *request_bytes, *request), false,
-      [this, request, response_bytes](QueryEngine::Deadline deadline) -> absl::Status {
+      {context, caller, HeldBytes(*request_bytes, *request), *response_bytes, "merge_streams"},
+      parsed, false,
+      [this, request, response_bytes](QueryEngine::Deadline deadline) -> PostedCalls::Outcome {
         absl::StatusOr<StreamState> state =
             MergeAll(request->from_size(), "streams", deadline,
                      [&](int i) { return engine_.State(request->from(i), deadline); });
         if (!state.ok()) return state.status();
         return Create<v1::MergeStreamsResponse>(pipeline_, request->stream(), *std::move(state),
-                                                deadline, *response_bytes);
+                                                *response_bytes);
       });
 }
 

@@ -1,29 +1,19 @@
 #include "server/rpc/watch_reactor.h"
 
-#include <grpc/support/time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "server/rpc/access_rules.h"
+#include "server/rpc/alarm_time.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
 #include "server/rpc/query_calls.h"
+#include "server/rpc/try.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
-namespace {
-
-// For grpc::Alarm, by the clock that nobody sets: by the other, a subscription would be silent for
-// as long as that is set back.
-gpr_timespec AlarmTime(std::chrono::steady_clock::duration from_now) {
-  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(from_now).count();
-  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_micros(us, GPR_TIMESPAN));
-}
-
-}  // namespace
 
 bool OpenSubscriptions::Add(const std::shared_ptr<WatchReactor>& subscription) {
   const std::lock_guard lock(mutex_);
@@ -187,7 +177,7 @@ void WatchReactor::Compute() {
   }
   v1::WatchResponse response;
   absl::Status status = MayGoOn();
-  if (status.ok()) status = ComputeAnswer(response);
+  if (status.ok()) status = Try([&] { return ComputeAnswer(response); });
   const auto spent = std::chrono::steady_clock::now() - look_begun_;
   environment_.metrics.QuerySeconds("watch").Observe(std::chrono::duration<double>(spent).count());
   if (status.ok()) {

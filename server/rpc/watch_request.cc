@@ -22,6 +22,10 @@ absl::StatusOr<std::chrono::microseconds> CheckWatchRequest(const v1::WatchReque
   if (request.query_case() == v1::WatchRequest::kSubscription) {
     return absl::InvalidArgumentError("a subscription is of a query, not of another subscription");
   }
+  for (const absl::Status& status :
+       {CheckArguments(request.quantiles()), CheckArguments(request.sums())}) {
+    if (!status.ok()) return status;
+  }
   std::chrono::microseconds interval = kDefaultInterval;
   if (request.has_interval()) {
     const auto& asked = request.interval();

@@ -45,9 +45,9 @@ absl::StatusOr<std::uint64_t> StreamRegistry::Subscribe(const Subscription& subs
         kept->second->FindSubscription(subscription.name) == subscription.request) {
       return kept->second->last_logged();
     }
-    return absl::AlreadyExistsError(Concat("there is another subscription \"",
-                                           Printable(subscription.name), "\" of stream \"",
-                                           Printable(kept->second->name()), "\""));
+    // Whose it is, is for those to know who may ask that stream.
+    return absl::AlreadyExistsError(
+        Concat("there is another subscription \"", Printable(subscription.name), "\""));
   }
   if (stream == streams_.end()) {
     return absl::NotFoundError(

@@ -1,8 +1,12 @@
 // Calls at the limits of one peer: queries, subscriptions and pushes, all of this one machine.
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/server/rpc/rpc_fixture.h"
@@ -25,17 +29,17 @@ class PeerCallsTest : public testing::Test {
     server_->behind.Append<double>("s", ValueType::kFloat64, {&one, 1});
   }
   // Too many for gRPC's thread to answer by itself: the call waits for a query thread.
-  grpc::Status Quantiles(int phis = 100) {
+  grpc::Status Quantiles(int phis = 100, const std::string& stream = "s") {
     grpc::ClientContext context;
     v1::QuantilesRequest request;
-    request.set_stream("s");
+    request.set_stream(stream);
     for (int i = 0; i < phis; ++i) request.add_phi(0.5);
     v1::QuantilesResponse response;
     return query_->Quantiles(&context, request, &response);
   }
-  std::future<grpc::Status> WaitingQuantiles() {
+  std::future<grpc::Status> WaitingQuantiles(const std::string& stream = "s") {
     const double before = Waiting();
-    auto call = std::async(std::launch::async, [this] { return Quantiles(); });
+    auto call = std::async(std::launch::async, [this, stream] { return Quantiles(100, stream); });
     EXPECT_TRUE(WaitUntil([&] { return Waiting() > before; }));
     return call;
   }
@@ -70,14 +74,176 @@ TEST_F(PeerCallsTest, QueriesThatWait) {
 TEST_F(PeerCallsTest, BytesOfRequestsThatWait) {
   Start({.bytes = 1500});
   server_->HoldQueries();
-  auto first = WaitingQuantiles();  // 100 times 8 bytes
+  auto first = WaitingQuantiles("none");  // 100 times 8 bytes, and hardly an answer
   const grpc::Status second = Quantiles();
   EXPECT_EQ(second.error_code(), grpc::RESOURCE_EXHAUSTED);
   EXPECT_EQ(second.error_message(), "more than the 1500 bytes that one peer may have on their way");
   EXPECT_EQ(Refused("bytes"), 1);
   EXPECT_TRUE(Quantiles(1).ok()) << "small ones go on";
   server_->query_barrier.Open();
+  EXPECT_EQ(first.get().error_code(), grpc::NOT_FOUND);
+}
+
+TEST_F(PeerCallsTest, RequestsTakeWhatTheyTakeOnceTheyAreParsed) {
+  Start({.bytes = 80'000});
+  server_->HoldQueries();
+  const auto ranks = [&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    v1::RanksRequest request;
+    request.set_stream("s");
+    for (int i = 0; i < 1000; ++i) request.add_values()->set_uint32(0);
+    EXPECT_LT(request.ByteSizeLong(), 5000U);
+    v1::RanksResponse response;
+    return query_->Ranks(&context, request, &response);
+  };
+  auto first = std::async(std::launch::async, ranks);
+  EXPECT_TRUE(WaitUntil([&] { return Waiting() > 0; }));
+  EXPECT_EQ(ranks().error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Refused("bytes"), 1);
+  server_->query_barrier.Open();
   EXPECT_TRUE(first.get().ok());
+}
+
+TEST_F(PeerCallsTest, CallsAboutStreamsAreCallsToo) {
+  Start({.calls = 2});
+  server_->HoldQueries();
+  auto first = WaitingQuantiles();
+  const auto streams = v1::StreamService::NewStub(server_->channel);
+  const auto info = v1::InfoService::NewStub(server_->channel);
+  const auto call = [](auto& stub, const auto& method, const auto& request, auto response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    return (stub.get()->*method)(&context, request, &response);
+  };
+  using Streams = v1::StreamService::Stub;
+  v1::CreateStreamRequest create;
+  create.set_name("new");
+  v1::DescribeStreamRequest describe;
+  describe.set_name("new");
+  v1::DeleteStreamRequest remove;
+  remove.set_name("new");
+  const auto all = [&] {
+    return std::array{
+        call(streams, &Streams::CreateStream, create, v1::CreateStreamResponse()),
+        call(streams, &Streams::DescribeStream, describe, v1::DescribeStreamResponse()),
+        call(streams, &Streams::DeleteStream, remove, v1::DeleteStreamResponse()),
+        call(info, &v1::InfoService::Stub::GetInfo, v1::GetInfoRequest(), v1::GetInfoResponse())};
+  };
+  // Nobody waits for a query thread, but who may look at every stream.
+  for (const grpc::Status& status : all()) EXPECT_TRUE(status.ok()) << status.error_message();
+  const double waiting = Waiting();
+  auto second = std::async(std::launch::async, [&] {
+    return call(streams, &Streams::ListStreams, v1::ListStreamsRequest(),
+                v1::ListStreamsResponse());
+  });
+  ASSERT_TRUE(WaitUntil([&] { return Waiting() > waiting; }));
+  for (const grpc::Status& status : all()) {
+    EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), kTwoCalls);
+    EXPECT_EQ(RetrySeconds(status), 1U);
+  }
+  EXPECT_EQ(Refused("calls"), 4);
+  server_->query_barrier.Open();
+  EXPECT_TRUE(first.get().ok());
+  EXPECT_TRUE(second.get().ok());
+  EXPECT_TRUE(WaitUntil([&] { return server_->peers->peers() == 0; }));
+}
+
+// Its stream of HTTP/2 takes 64 KiB, and nothing is read.
+class UnreadQuantiles {
+ public:
+  UnreadQuantiles(grpc::GenericStub& stub, int phis) {
+    v1::QuantilesRequest request;
+    request.set_stream("s");
+    for (int i = 0; i < phis; ++i) request.add_phi(0.5);
+    bool own = false;
+    grpc::ByteBuffer bytes;
+    EXPECT_TRUE(
+        grpc::SerializationTraits<google::protobuf::Message>::Serialize(request, &bytes, &own)
+            .ok());
+    call_ = stub.PrepareCall(&context_, "/tidemark.v1.QueryService/Quantiles", &queue_);
+    call_->StartCall(nullptr);
+    Next();
+    call_->WriteLast(bytes, {}, nullptr);
+    Next();
+  }
+  ~UnreadQuantiles() {
+    context_.TryCancel();
+    End();
+    queue_.Shutdown();
+    Next();
+  }
+  grpc::Status Read() {
+    grpc::ByteBuffer answer;
+    call_->Read(&answer, nullptr);
+    Next();
+    return End();
+  }
+
+ private:
+  grpc::Status End() {
+    if (!std::exchange(ended_, true)) {
+      call_->Finish(&status_, nullptr);
+      Next();
+    }
+    return status_;
+  }
+  void Next() {
+    void* tag = nullptr;
+    bool ok = false;
+    queue_.Next(&tag, &ok);
+  }
+  grpc::CompletionQueue queue_;
+  grpc::ClientContext context_;
+  grpc::Status status_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  bool ended_ = false;
+};
+
+class UnreadAnswersTest : public PeerCallsTest {
+ protected:
+  void Start(const PeerLimits& limits) {
+    PeerCallsTest::Start(limits);
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    stub_.emplace(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->port),
+                                            grpc::InsecureChannelCredentials(), arguments));
+  }
+  // An answer of 10,000 rows, which is computed and waits to be read.
+  std::unique_ptr<UnreadQuantiles> Unread() {
+    const std::uint64_t before = server_->QueriesTimed("quantiles");
+    auto call = std::make_unique<UnreadQuantiles>(*stub_, 10'000);
+    EXPECT_TRUE(WaitUntil([&] {
+      return server_->QueriesTimed("quantiles") > before && server_->calls.running() == 0;
+    }));
+    return call;
+  }
+  std::optional<grpc::GenericStub> stub_;
+};
+
+TEST_F(UnreadAnswersTest, AreCallsOfTheirPeer) {
+  Start({.calls = 2});
+  auto first = Unread();
+  const auto second = Unread();
+  EXPECT_EQ(Quantiles(1).error_message(), kTwoCalls);
+  first.reset();
+  EXPECT_TRUE(WaitUntil([&] { return Quantiles(1).ok(); }));
+}
+
+TEST_F(UnreadAnswersTest, AndBytes) {
+  Start({.bytes = 600'000});
+  auto first = Unread();
+  const auto second = Unread();
+  EXPECT_EQ(Refused("bytes"), 1);
+  EXPECT_EQ(server_->QueryErrors("quantiles", "RESOURCE_EXHAUSTED"), 1);
+  const grpc::Status refused = second->Read();
+  EXPECT_EQ(refused.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(RetrySeconds(refused), 1U);
+  EXPECT_NE(refused.error_message().find("read the answers before it first"), std::string::npos)
+      << refused.error_message();
+  first.reset();
+  EXPECT_TRUE(WaitUntil([&] { return Quantiles(10'000).ok(); }));
 }
 
 TEST_F(PeerCallsTest, PushesAndSubscriptionsAreCallsToo) {

@@ -1,7 +1,9 @@
 // Pushes: the limit of a batch to the byte, slow readers of acknowledgements, and how calls end at
 // shutdown. The limit on calls: ingest_service_test.cc.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -212,6 +214,54 @@ TEST_F(PushCallsTest, ManyRefusalsInARow) {
   EXPECT_FALSE(call->Read(&response));
   EXPECT_TRUE(call->Finish().ok());
   EXPECT_EQ(server_->Refused("bad_value"), 20);
+}
+
+// Small items take 25 times their bytes once they are parsed, and a name may be as long as a batch.
+TEST_F(PushCallsTest, ACallThatFallsSilentHoldsNothingOfItsBatches) {
+  Start({});
+  // What is allocated, by whomever: where another allocator counts, always 0.
+  const auto held = [] {
+    const auto info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
+  struct Silent {
+    grpc::ClientContext context;
+    std::unique_ptr<
+        grpc::ClientReaderWriter<v1::PushAcknowledgedRequest, v1::PushAcknowledgedResponse>>
+        call;
+  };
+  const auto send = [&](Silent& silent, const v1::Batch& batch) {
+    v1::PushAcknowledgedRequest request;
+    *request.mutable_batch() = batch;
+    EXPECT_TRUE(silent.call->Write(request));
+    v1::PushAcknowledgedResponse response;
+    EXPECT_TRUE(silent.call->Read(&response));
+    return response.code();
+  };
+  const auto begin = [&] {
+    auto silent = std::make_unique<Silent>();
+    silent->call = stub_->PushAcknowledged(&silent->context);
+    EXPECT_EQ(send(*silent, Items(10, 10)), grpc::OK);
+    return silent;
+  };
+  const std::unique_ptr<Silent> calls[] = {begin(), begin(), begin(), begin()};
+  const double before = held();
+  for (const auto& silent : calls) {
+    EXPECT_EQ(send(*silent, Items(500'000, 0)), grpc::OK);
+    v1::Batch named = Items(1, 1);
+    named.set_stream(std::string(4 << 20, 'n'));
+    EXPECT_EQ(send(*silent, named), grpc::INVALID_ARGUMENT);
+    EXPECT_EQ(send(*silent, Items(1, 1)), grpc::OK);
+    EXPECT_EQ(send(*silent, named), grpc::INVALID_ARGUMENT);
+  }
+  constexpr double kMost = 16 << 20;  // gRPC keeps some; the items alone were 100 MB, the names 16
+  EXPECT_TRUE(WaitUntil([&] { return held() - before < kMost; })) << held() - before;
+  // A batch without a name is still of the one before, which no stream can have.
+  v1::Batch unnamed = Items(1, 1);
+  unnamed.clear_stream();
+  EXPECT_EQ(send(*calls[0], unnamed), grpc::INVALID_ARGUMENT);
+  for (const auto& silent : calls) silent->call->WritesDone();
+  for (const auto& silent : calls) EXPECT_TRUE(silent->call->Finish().ok());
 }
 
 // Not even parsed: its bytes alone are beyond a batch with the longest names.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,61 @@ TEST_F(QueryCallsTest, TooManyQueriesMayTryAgain) {
   EXPECT_EQ(server_->QueryErrors("quantiles", "UNAVAILABLE"), 1);
   server_->query_barrier.Open();
   EXPECT_TRUE(WaitUntil([&] { return ManyQuantiles("s").ok(); }));
+}
+
+TEST_F(QueryCallsTest, WhatATaskThrowsEndsThatTaskAlone) {
+  Start({.clock = []() -> std::int64_t { throw std::runtime_error("no time"); }});
+  MakeNumbers("s");
+  ASSERT_TRUE(server_->executor.Post([] { throw std::runtime_error("a task"); }));
+  EXPECT_TRUE(WaitUntil([&] { return server_->QueryErrors("executor", "INTERNAL") == 1; }));
+  const grpc::Status watched = WatchToTheEnd(WatchOf("s"));
+  EXPECT_EQ(watched.error_code(), grpc::INTERNAL);
+  EXPECT_EQ(watched.error_message(), "no time");
+  EXPECT_EQ(server_->QueryErrors("watch", "INTERNAL"), 1);
+  EXPECT_TRUE(ManyQuantiles("s").ok());
+}
+
+// A thousand times 4 MiB of small values, parsed, would be tens of gigabytes.
+TEST_F(QueryCallsTest, TooManyArgumentsDoNotWaitForAQueryThread) {
+  Start({.query_queue_max = 8});
+  MakeNumbers("s");
+  server_->HoldQueries();
+  const auto refused = [&](const auto& call, const auto& request, auto response) {
+    grpc::ClientContext context;
+    context.set_deadline(system_clock::now() + std::chrono::seconds(10));
+    const grpc::Status status = (query_.get()->*call)(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  constexpr int kMany = QueryEngine::kArgumentsMax + 1;
+  v1::QuantilesRequest quantiles;
+  v1::RanksRequest ranks;
+  v1::HistogramRequest histogram;
+  v1::CountsRequest counts;
+  v1::SumsRequest sums;
+  for (int i = 0; i < kMany; ++i) {
+    quantiles.add_phi(0.5);
+    ranks.add_values();
+    histogram.mutable_bounds()->add_values();
+    counts.add_items();
+    sums.add_ranges();
+  }
+  using Stub = v1::QueryService::Stub;
+  EXPECT_EQ(refused(&Stub::Quantiles, quantiles, v1::QuantilesResponse()),
+            "10001 phi in one request; expected at most 10000");
+  EXPECT_EQ(refused(&Stub::Ranks, ranks, v1::RanksResponse()),
+            "10001 values in one request; expected at most 10000");
+  EXPECT_EQ(refused(&Stub::Histogram, histogram, v1::HistogramResponse()),
+            "10001 bounds in one request; expected at most 10000");
+  EXPECT_EQ(refused(&Stub::Counts, counts, v1::CountsResponse()),
+            "10001 items in one request; expected at most 10000");
+  EXPECT_EQ(refused(&Stub::Sums, sums, v1::SumsResponse()),
+            "10001 ranges in one request; expected at most 10000");
+  EXPECT_EQ(server_->QueryErrors("ranks", "INVALID_ARGUMENT"), 1);
+  v1::WatchRequest watch = WatchOf("s");
+  *watch.mutable_quantiles() = quantiles;
+  EXPECT_EQ(WatchToTheEnd(watch).error_message(),
+            "10001 phi in one request; expected at most 10000");
 }
 
 TEST_F(QueryCallsTest, AnAnswerOfMicrosecondsNeedsNoQueryThread) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -81,6 +82,8 @@ struct RpcOptions {
   std::shared_ptr<const Policy> rules = nullptr;
   /// Of this machine, which is one peer; none: no limits.
   std::optional<PeerLimits> peers = std::nullopt;
+  /// Of continuous answers.
+  std::function<std::int64_t()> clock = [] { return std::int64_t{0}; };
 };
 
 /// One client connection to a server of its own. Times are 0.
@@ -93,11 +96,13 @@ struct RpcServer {
         ingest(
             behind.pipeline, behind.metrics, options.ingest, [] { return RecordedTime{0}; },
             options.peers ? &guard : nullptr),
-        streams(behind.pipeline, behind.metrics),
         calls(executor, behind.metrics, &guard),
+        streams(behind.pipeline, calls),
         queries(engine, behind.pipeline, calls, executor, behind.metrics, options.subscriptions_max,
-                [] { return std::int64_t{0}; }),
-        subscriptions(engine, behind.pipeline, calls) {
+                options.clock),
+        subscriptions(engine, behind.pipeline, calls),
+        info(
+            behind.pipeline, [](v1::GetInfoResponse&) {}, &guard) {
     guard.Set(options.rules);
     if (options.peers) {
       PeerLimits limits = *options.peers;
@@ -107,13 +112,13 @@ struct RpcServer {
     }
     google::protobuf::SetLogHandler(nullptr);  // as the daemon does
     grpc::ServerBuilder builder;
-    int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.SetMaxReceiveMessageSize(16 << 20);
     builder.RegisterService(&ingest);
     builder.RegisterService(&streams);
     builder.RegisterService(&queries);
     builder.RegisterService(&subscriptions);
+    builder.RegisterService(&info);
     server = builder.BuildAndStart();
     channel = grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
                                   grpc::InsecureChannelCredentials());
@@ -156,11 +161,13 @@ struct RpcServer {
   QueryEngine engine;
   Executor executor;
   IngestServiceImpl ingest;
-  StreamServiceImpl streams;
   PostedCalls calls;
+  StreamServiceImpl streams;
   QueryServiceImpl queries;
   SubscriptionServiceImpl subscriptions;
+  InfoServiceImpl info;
   std::unique_ptr<grpc::Server> server;
+  int port = 0;
   std::shared_ptr<grpc::Channel> channel;
 };
 

@@ -43,12 +43,13 @@ class SubscriptionServiceTest : public ::testing::Test {
     }
     return status;
   }
-  grpc::StatusCode Delete(const std::string& name) {
+  grpc::StatusCode Delete(const std::string& name) { return TryDelete(name).error_code(); }
+  grpc::Status TryDelete(const std::string& name) {
     grpc::ClientContext context;
     v1::DeleteSubscriptionRequest request;
     request.set_name(name);
     v1::DeleteSubscriptionResponse response;
-    return stub_->DeleteSubscription(&context, request, &response).error_code();
+    return stub_->DeleteSubscription(&context, request, &response);
   }
   // Page by page.
   std::string Names(std::uint32_t page_size = 0, const std::string& prefix = "") {
@@ -118,7 +119,7 @@ TEST_F(SubscriptionServiceTest, TheSameAgainIsTheSameAndAnotherIsRefused) {
   EXPECT_TRUE(Create("q", MedianOf("mine.a")).ok());
   const grpc::Status other = Create("q", MedianOf("mine.b"));
   EXPECT_EQ(other.error_code(), grpc::ALREADY_EXISTS);
-  EXPECT_EQ(other.error_message(), "there is another subscription \"q\" of stream \"mine.a\"");
+  EXPECT_EQ(other.error_message(), "there is another subscription \"q\"");
   v1::WatchRequest slower = MedianOf("mine.a");
   slower.mutable_interval()->set_seconds(2);
   EXPECT_EQ(Create("q", slower).error_code(), grpc::ALREADY_EXISTS);
@@ -205,6 +206,13 @@ TEST_F(SubscriptionServiceTest, AreTheirsWhoMayAskTheStreamAndHaveTheName) {
     EXPECT_EQ(WatchNamed(name).error_code(), grpc::PERMISSION_DENIED) << name;
     EXPECT_EQ(Delete(name), grpc::PERMISSION_DENIED) << name;
   }
+  // Nobody is told the name of a stream that they may not ask.
+  const std::string whose =
+      "subscription \"mine.r\" is of a stream that needs role query, which the caller has not";
+  EXPECT_EQ(WatchNamed("mine.r").error_message(), whose);
+  EXPECT_EQ(TryDelete("mine.r").error_message(), whose);
+  EXPECT_EQ(Create("mine.r", MedianOf("mine.a")).error_message(),
+            "there is another subscription \"mine.r\"");
   EXPECT_EQ(Delete("mine.none"), grpc::NOT_FOUND);
   EXPECT_EQ(Create("mine.s", MedianOf("theirs")).error_code(), grpc::PERMISSION_DENIED);
   EXPECT_EQ(Create("their.s", MedianOf("mine.a")).error_code(), grpc::PERMISSION_DENIED);

@@ -1,0 +1,145 @@
+// Calls that wait for the log, while the disk hangs: they hold up nobody else.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/durability/durable_log.h"
+#include "server/rpc/summary_service.h"
+#include "tests/server/rpc/rpc_fixture.h"
+#include "tests/support/fake_disk.h"
+#include "tidemark/v1/query.grpc.pb.h"
+#include "tidemark/v1/streams.grpc.pb.h"
+#include "tidemark/v1/subscriptions.grpc.pb.h"
+
+namespace tidemark::server {
+namespace {
+
+using std::chrono::system_clock;
+
+class DurableCallsTest : public ::testing::Test {
+ protected:
+  DurableCallsTest() {
+    store::LogOptions options;
+    options.folder = "/log";
+    options.sync_interval = std::chrono::microseconds(200);
+    log_.emplace(disk_, options, store::LogEnd{}, 1, 1, DurableLog::Trouble());
+    server_.emplace(RpcOptions{.query_threads = kThreads,
+                               .query_queue_max = 100,
+                               .peers = PeerLimits{.calls = kCallsMax}});
+    server_->behind.pipeline.UseLog(&*log_);
+    queries_ = v1::QueryService::NewStub(server_->channel);
+    subscriptions_ = v1::SubscriptionService::NewStub(server_->channel);
+    streams_ = v1::StreamService::NewStub(server_->channel);
+    const std::uint32_t one = 1;
+    server_->behind.Append<std::uint32_t>("s", ValueType::kUint32, {&one, 1});
+  }
+  ~DurableCallsTest() override { disk_.HoldSyncs(false); }
+
+  static void Bound(grpc::ClientContext& context, std::chrono::milliseconds bound) {
+    context.set_deadline(system_clock::now() + bound);
+  }
+  grpc::StatusCode Top() {
+    grpc::ClientContext context;
+    Bound(context, std::chrono::seconds(20));
+    v1::HeavyHittersRequest request;
+    request.set_stream("s");
+    request.set_support(0.5);
+    v1::HeavyHittersResponse response;
+    return queries_->HeavyHitters(&context, request, &response).error_code();
+  }
+  grpc::StatusCode Subscribe(const std::string& name, std::chrono::milliseconds bound) {
+    grpc::ClientContext context;
+    Bound(context, bound);
+    v1::CreateSubscriptionRequest request;
+    request.set_name(name);
+    request.mutable_watch()->mutable_heavy_hitters()->set_stream("s");
+    request.mutable_watch()->mutable_heavy_hitters()->set_support(0.5);
+    v1::CreateSubscriptionResponse response;
+    return subscriptions_->CreateSubscription(&context, request, &response).error_code();
+  }
+  grpc::StatusCode Unsubscribe(const std::string& name) {
+    grpc::ClientContext context;
+    v1::DeleteSubscriptionRequest request;
+    request.set_name(name);
+    v1::DeleteSubscriptionResponse response;
+    return subscriptions_->DeleteSubscription(&context, request, &response).error_code();
+  }
+
+  static constexpr int kThreads = 2;
+  static constexpr std::size_t kCallsMax = 20;
+  testing::FakeDisk disk_;
+  std::optional<DurableLog> log_;
+  std::optional<RpcServer> server_;
+  std::unique_ptr<v1::QueryService::Stub> queries_;
+  std::unique_ptr<v1::SubscriptionService::Stub> subscriptions_;
+  std::unique_ptr<v1::StreamService::Stub> streams_;
+};
+
+TEST_F(DurableCallsTest, NoThreadWaitsForADiskThatHangs) {
+  disk_.HoldSyncs(true);
+  std::vector<std::future<grpc::StatusCode>> held;
+  const auto subscriptions = [&] { return server_->behind.pipeline.streams().subscriptions(); };
+  for (std::size_t i = 0; i < 4 * kThreads; ++i) {
+    held.push_back(std::async(std::launch::async, [this, i] {
+      return Subscribe("q" + std::to_string(i), std::chrono::seconds(60));
+    }));
+  }
+  // All of them were begun and wait for the log.
+  ASSERT_TRUE(WaitUntil([&] { return subscriptions() == 4 * kThreads; }));
+  EXPECT_EQ(Top(), grpc::OK);
+  held.push_back(std::async(std::launch::async, [this] { return Unsubscribe("q0"); }));
+  ASSERT_TRUE(WaitUntil([&] { return subscriptions() == 4 * kThreads - 1; }));
+  EXPECT_EQ(Top(), grpc::OK);
+  EXPECT_EQ(server_->calls.running(), held.size());
+  disk_.HoldSyncs(false);
+  for (auto& call : held) EXPECT_EQ(call.get(), grpc::OK);
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
+}
+
+TEST_F(DurableCallsTest, ACallThatWaitsIsACallOfItsPeer) {
+  disk_.HoldSyncs(true);
+  std::vector<std::future<grpc::Status>> held;
+  for (std::size_t i = 0; i < kCallsMax; ++i) {
+    held.push_back(std::async(std::launch::async, [this, i] {
+      grpc::ClientContext context;
+      Bound(context, std::chrono::seconds(60));
+      v1::CreateStreamRequest request;
+      request.set_name("new" + std::to_string(i));
+      v1::CreateStreamResponse response;
+      return streams_->CreateStream(&context, request, &response);
+    }));
+  }
+  ASSERT_TRUE(WaitUntil([&] { return server_->behind.pipeline.streams().size() > kCallsMax; }));
+  EXPECT_EQ(Top(), grpc::RESOURCE_EXHAUSTED);
+  disk_.HoldSyncs(false);
+  for (auto& call : held) EXPECT_TRUE(call.get().ok());
+  EXPECT_TRUE(WaitUntil([&] { return Top() == grpc::OK; }));
+}
+
+TEST_F(DurableCallsTest, TheDeadlineEndsTheCall) {
+  disk_.HoldSyncs(true);
+  EXPECT_EQ(Subscribe("q", std::chrono::milliseconds(200)), grpc::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
+  EXPECT_EQ(server_->QueryErrors("create_subscription", "DEADLINE_EXCEEDED"), 1);
+  disk_.HoldSyncs(false);
+  EXPECT_EQ(Subscribe("q", std::chrono::seconds(20)), grpc::OK) << "the same again";
+}
+
+TEST_F(DurableCallsTest, ADiskThatFailsEndsTheCall) {
+  disk_.HoldSyncs(true);
+  auto call =
+      std::async(std::launch::async, [this] { return Subscribe("q", std::chrono::seconds(60)); });
+  ASSERT_TRUE(WaitUntil([&] { return server_->behind.pipeline.streams().subscriptions() == 1; }));
+  disk_.FailAll(ENOSPC);
+  disk_.HoldSyncs(false);
+  EXPECT_EQ(call.get(), grpc::UNAVAILABLE);
+  disk_.Heal();
+}
+
+}  // namespace
+}  // namespace tidemark::server
