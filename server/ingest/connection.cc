@@ -185,8 +185,9 @@ void Connection::CloseIdle() {
 
 void Connection::ReleaseBuffer() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (!self->buffer_.empty() || self->state_ != State::kOpen) return;
+    if (self->state_ != State::kOpen) return;
     self->OnQuiet();
+    if (!self->buffer_.empty()) return;
     self->buffer_.Release();
     self->bytes_.Force(0);
     self->buffer_bytes_.store(0, std::memory_order_relaxed);
