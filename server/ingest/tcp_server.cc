@@ -177,8 +177,25 @@ class FramedConnection final : public Connection {
   }
 
   // Answers leave in the order of what they answer: one that waits for the log holds back those
-  // behind it.
-  std::string& Answers() { return held_.empty() ? out() : held_.back().behind; }
+  // behind it. `append` is given what the answer is to be appended to.
+  template <typename Append>
+  void Answer(const Append& append) {
+    if (held_.empty()) {
+      append(out());
+      return;
+    }
+    std::string& behind = held_.back().behind;
+    const std::size_t before = behind.size();
+    append(behind);
+    held_bytes_ += behind.size() - before;
+  }
+
+  void AnswerError(absl::StatusCode code, std::uint32_t flags, std::uint32_t handle,
+                   std::uint64_t batch_id, std::string_view message) {
+    Answer([&](std::string& to) {
+      wire::AppendError(to, static_cast<int>(code), flags, handle, batch_id, message);
+    });
+  }
 
   std::size_t HeldBytes() const override { return held_bytes_; }
 
@@ -230,9 +247,8 @@ class FramedConnection final : public Connection {
     const auto refuse = [&](std::string_view reason, absl::StatusCode code,
                             std::string_view message) {
       Refuse(reason, 1);
-      wire::AppendError(
-          Answers(), static_cast<int>(code), wire::kErrorForOpen, frame.handle, 0,
-          "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
+      AnswerError(code, wire::kErrorForOpen, frame.handle, 0,
+                  "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
     };
     const std::optional<wire::WireElement> asked = wire::ParseWireElement(frame.value_type);
     if (!asked ||
@@ -265,7 +281,7 @@ class FramedConnection final : public Connection {
         *std::move(stream), actual,
         options_.listen.guard != nullptr ? std::string(frame.name()) : std::string()};
     last_ = nullptr;
-    wire::AppendOpened(Answers(), frame.handle, ToWire(actual));
+    Answer([&](std::string& to) { wire::AppendOpened(to, frame.handle, ToWire(actual)); });
   }
 
   OpenStream* Find(std::uint32_t handle) {
@@ -357,7 +373,9 @@ class FramedConnection final : public Connection {
       nan_ += result.refused;
     }
     if (result.log_sequence == 0) {
-      wire::AppendAck(Answers(), frame.batch_id, result.accepted, result.refused);
+      Answer([&](std::string& to) {
+        wire::AppendAck(to, frame.batch_id, result.accepted, result.refused);
+      });
       return;
     }
     // A batch that came again may be older in the log than what is held before it.
@@ -384,17 +402,15 @@ class FramedConnection final : public Connection {
   void RefuseBatch(const wire::ClientFrame& frame, std::string_view reason, std::uint64_t values,
                    const absl::Status& status) {
     Refuse(reason, values);
-    wire::AppendError(
-        Answers(), static_cast<int>(status.code()), wire::kErrorForBatch, frame.handle,
-        frame.batch_id,
-        "batch " + std::to_string(frame.batch_id) + ": " + std::string(status.message()));
+    AnswerError(status.code(), wire::kErrorForBatch, frame.handle, frame.batch_id,
+                "batch " + std::to_string(frame.batch_id) + ": " + std::string(status.message()));
   }
 
   void Refuse(std::string_view reason, std::uint64_t count) {
     metrics_.Refused(Source::kTcp, reason).Increment(static_cast<double>(count));
   }
   void Fatal(absl::StatusCode code, std::string_view message) {
-    wire::AppendError(Answers(), static_cast<int>(code), wire::kErrorFatal, 0, 0, message);
+    AnswerError(code, wire::kErrorFatal, 0, 0, message);
   }
   void Warn(const std::string& message) {
     if (log_.Admit(now())) log_.Write(IngestLogLevel::kWarning, "tcp " + peer() + ": " + message);
