@@ -194,6 +194,12 @@ void Connection::ReleaseBuffer() {
   });
 }
 
+absl::Status Connection::HoldKept(std::size_t bytes) {
+  const absl::Status held = caller_.Hold(PeerResource::kBytes, bytes, kept_);
+  if (!held.ok() || kept_.Resize(bytes)) return held;
+  return absl::ResourceExhaustedError("this peer has all the bytes that one may have");
+}
+
 bool Connection::MustPause() const {
   // While stopping, what has been read is taken in whatever the sink says: it is at most one
   // buffer. What is still to be read may be much more.
@@ -507,6 +513,7 @@ void Connection::Close() {
   quiet_timer_.cancel();
   place_ = {};
   bytes_ = {};
+  kept_ = {};
   context_.on_closed(this);
 }
 

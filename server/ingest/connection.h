@@ -129,6 +129,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Runs `task` on the strand unless the connection is closed by then. Thread: any.
   void Post(std::function<void()> task);
 
+  /// Counts so many bytes, which the protocol keeps for the peer beside the read buffer, against
+  /// what the peer may have, instead of those before; they are given back when the connection ends.
+  /// Errors: RESOURCE_EXHAUSTED, counted; then as before. Cost: a lookup.
+  absl::Status HoldKept(std::size_t bytes);
   bool MustPause() const;
   /// Answers not sent yet; append to it.
   std::string& out() { return out_; }
@@ -171,6 +175,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Caller caller_;
   PeerShare place_;                 // one connection
   PeerShare bytes_;                 // the read buffer
+  PeerShare kept_;                  // what the protocol keeps
   std::unique_ptr<TlsSocket> tls_;  // null: no TLS
   bool handshaking_;                // nothing is read or written but TLS's own
   State state_ = State::kOpen;

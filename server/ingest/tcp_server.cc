@@ -38,6 +38,13 @@ wire::WireElement ToWire(ElementType type) {
 // Views of a string batch that are kept for the next one: 16 bytes each.
 constexpr std::size_t kItemsKept = 65'536;
 
+// What a handle costs, its place in the table with it; a denied one's reason is not counted. The
+// first of each connection are free, and others are counted by so many.
+constexpr std::size_t kHandleBytes = 128;
+constexpr std::size_t kHandlesFree = 32;
+constexpr std::size_t kHandlesStep = 128;
+static_assert(kHandlesStep >= kHandlesFree);
+
 class FramedConnection final : public Connection {
  public:
   FramedConnection(boost::asio::ip::tcp::socket socket, ConnectionContext& shared,
@@ -52,8 +59,7 @@ class FramedConnection final : public Connection {
   struct OpenStream {
     StreamHandle stream;
     ElementType type = ValueType::kFloat64;
-    std::string name = {};     // where there are rules
-    absl::Status access = {};  // what they said last
+    absl::Status access = {};  // what the rules said last
   };
   // An acknowledgement that waits until the log is durable up to `sequence`.
   struct Held {
@@ -140,7 +146,9 @@ class FramedConnection final : public Connection {
 
   // The rules have changed, or the token has expired.
   void AskForAll() {
-    for (auto& [handle, open] : streams_) open.access = caller().MayOver(Role::kIngest, open.name);
+    for (auto& [handle, open] : streams_) {
+      open.access = caller().MayOver(Role::kIngest, context().sink.NameOf(open.stream));
+    }
   }
 
   void SayWhy(const absl::Status& refused) override {
@@ -267,6 +275,12 @@ class FramedConnection final : public Connection {
       refuse("access", may.code(), std::string(may.message()));
       return;
     }
+    if (!known) {
+      if (const absl::Status room = RoomForHandle(); !room.ok()) {
+        refuse("stream_limit", room.code(), std::string(room.message()));
+        return;
+      }
+    }
     std::optional<ElementType> type;
     if (frame.value_type != 0) type = FromWire(*asked);
     absl::StatusOr<StreamHandle> stream = context().sink.Open(frame.name(), type);
@@ -276,12 +290,18 @@ class FramedConnection final : public Connection {
       return;
     }
     const ElementType actual = context().sink.TypeOf(*stream);
-    // Rules may come later: then, too, it must be known which stream this is.
-    streams_[frame.handle] = {
-        *std::move(stream), actual,
-        options_.listen.guard != nullptr ? std::string(frame.name()) : std::string()};
+    streams_[frame.handle] = {*std::move(stream), actual};
     last_ = nullptr;
     Answer([&](std::string& to) { wire::AppendOpened(to, frame.handle, ToWire(actual)); });
+  }
+
+  // For one more. What is taken stays until the connection ends.
+  absl::Status RoomForHandle() {
+    if (streams_.size() < handles_held_) return absl::OkStatus();
+    const absl::Status held =
+        HoldKept((streams_.size() + kHandlesStep - kHandlesFree) * kHandleBytes);
+    if (held.ok()) handles_held_ = streams_.size() + kHandlesStep;
+    return held;
   }
 
   OpenStream* Find(std::uint32_t handle) {
@@ -427,6 +447,7 @@ class FramedConnection final : public Connection {
   LimitedLog& log_;
   wire::ClientFrameDecoder decoder_;
   std::unordered_map<std::uint32_t, OpenStream> streams_;
+  std::size_t handles_held_ = kHandlesFree;  // for so many there is room
   // The stream of the batch before: most producers send many batches of one stream in a row.
   OpenStream* last_ = nullptr;
   std::uint32_t last_handle_ = 0;
