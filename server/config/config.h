@@ -168,9 +168,9 @@ struct Config {
     /// no one else out. Calls are those of gRPC under way.
     std::uint64_t max_connections_per_peer = 0;
     std::uint64_t max_calls_per_peer = 0;
-    /// Of one peer: read buffers of framed TCP and StatsD, requests of gRPC and their answers until
-    /// those have left; 0: no limit.
-    /// Room for 512 connections with usual read buffers.
+    /// Of one peer: read buffers of framed TCP and StatsD, handles of framed TCP, requests of gRPC
+    /// and their answers until those have left; 0: no limit. Room for 512 connections with usual
+    /// read buffers.
     std::uint64_t max_bytes_per_peer = std::uint64_t{256} << 20;
     /// Of messages, connections and calls before and behind the services, above which gRPC refuses
     /// or cuts some; 0: no limit. It looks now and then, so that more may be held meanwhile.

@@ -37,6 +37,10 @@ constexpr std::size_t kDrainBytes = 64 * 1024;
 /// Pause after accept() failed (no file descriptors left is the usual cause), instead of spinning.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+/// Read ahead beyond the largest header: what the parser looks at as a whole, trailers and the
+/// extensions of chunks, too, fits the buffer, or the request is refused.
+constexpr std::size_t kReadAheadBytes = 1024;
+
 /// Of one peer, whatever the others have.
 constexpr int kTooMany = 429;
 
@@ -83,7 +87,9 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
  public:
   template <class... Material>
   Connection(tcp::socket socket, Shared& shared, Material... material)
-      : stream_(std::move(socket), std::move(material)...), shared_(shared) {
+      : stream_(std::move(socket), std::move(material)...),
+        shared_(shared),
+        buffer_(shared.options.max_header_bytes + kReadAheadBytes) {
     ++shared_.connections;
   }
   ~Connection() { --shared_.connections; }

@@ -23,7 +23,8 @@ struct HttpOptions {
   /// A whole request must have come, or its answer have gone, within this time; an idle kept-alive
   /// connection is closed after it.
   std::chrono::milliseconds timeout{30'000};
-  /// Of the request line and headers. A larger one is answered with 431.
+  /// Of the request line and headers. A larger one is answered with 431; trailers, and extensions
+  /// of a chunk, that are longer by more than 1 KiB with 400.
   std::size_t max_header_bytes = 8 * 1024;
   /// No route reads a body, so small ones are only read past. A larger one is answered with 413.
   std::size_t max_body_bytes = 4 * 1024;
@@ -35,7 +36,8 @@ struct HttpOptions {
 };
 
 /// Threads: one, which Start begins and Stop ends; every callback runs on it. Memory is bounded by
-/// max_connections x (max_header_bytes + max_body_bytes + one answer).
+/// max_connections x (2 x max_header_bytes + 1 KiB, + max_body_bytes, + what the fields of header
+/// and trailers take parsed, at most some 20 times their bytes, + one answer).
 /// Thread: Start, Stop and the destructor from one thread; not from a callback.
 class HttpServer {
  public:

@@ -185,12 +185,19 @@ void Connection::CloseIdle() {
 
 void Connection::ReleaseBuffer() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (!self->buffer_.empty() || self->state_ != State::kOpen) return;
+    if (self->state_ != State::kOpen) return;
     self->OnQuiet();
+    if (!self->buffer_.empty()) return;
     self->buffer_.Release();
     self->bytes_.Force(0);
     self->buffer_bytes_.store(0, std::memory_order_relaxed);
   });
+}
+
+absl::Status Connection::HoldKept(std::size_t bytes) {
+  const absl::Status held = caller_.Hold(PeerResource::kBytes, bytes, kept_);
+  if (!held.ok() || kept_.Resize(bytes)) return held;
+  return absl::ResourceExhaustedError("this peer has all the bytes that one may have");
 }
 
 bool Connection::MustPause() const {
@@ -506,6 +513,7 @@ void Connection::Close() {
   quiet_timer_.cancel();
   place_ = {};
   bytes_ = {};
+  kept_ = {};
   context_.on_closed(this);
 }
 

@@ -86,8 +86,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Abort();
   /// Ends the connection because nothing arrived for so long.
   void CloseIdle();
-  /// Gives back what a quiet connection need not hold: the read buffer, if it is empty, and what
-  /// the protocol has cached.
+  /// Gives back what a quiet connection need not hold: what the protocol has cached, and the read
+  /// buffer, if it is empty.
   void ReleaseBuffer();
 
   /// When bytes last arrived, by the steady clock.
@@ -118,7 +118,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// A last answer, for a connection that ends because its peer has all that one may have; may be
   /// nothing.
   virtual void SayWhy(const absl::Status& refused) = 0;
-  /// Nothing has arrived for a while.
+  /// Nothing has arrived for a while; a part of a frame or line may be in the buffer.
   virtual void OnQuiet() {}
   /// Of answers that wait for something else than the socket: they count as unsent, and the
   /// connection ends when they have left, or its time is over. Call Release when some went to
@@ -129,6 +129,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Runs `task` on the strand unless the connection is closed by then. Thread: any.
   void Post(std::function<void()> task);
 
+  /// Counts so many bytes, which the protocol keeps for the peer beside the read buffer, against
+  /// what the peer may have, instead of those before; they are given back when the connection ends.
+  /// Errors: RESOURCE_EXHAUSTED, counted; then as before. Cost: a lookup.
+  absl::Status HoldKept(std::size_t bytes);
   bool MustPause() const;
   /// Answers not sent yet; append to it.
   std::string& out() { return out_; }
@@ -171,6 +175,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Caller caller_;
   PeerShare place_;                 // one connection
   PeerShare bytes_;                 // the read buffer
+  PeerShare kept_;                  // what the protocol keeps
   std::unique_ptr<TlsSocket> tls_;  // null: no TLS
   bool handshaking_;                // nothing is read or written but TLS's own
   State state_ = State::kOpen;

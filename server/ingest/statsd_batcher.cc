@@ -16,6 +16,12 @@ namespace {
 // A stream that could not be opened is tried again after this: until then its lines cost a lookup.
 constexpr RecordedTime kRetryMicros = 1'000'000;
 constexpr std::size_t kTableFirst = 256;
+// Longer names that are refused cost more than a lookup: most are longer than any stream's, and
+// would take the place of those that are sent again.
+constexpr std::size_t kRefusedKeyBytesMax = 512;
+// Values and items of a chunk whose room is kept for the next one: a read of 512 KiB has as many
+// lines of eight bytes.
+constexpr std::size_t kItemsKept = 65'536;
 
 __extension__ using Wide = unsigned __int128;
 
@@ -50,6 +56,22 @@ std::uint64_t HashBytes(std::string_view text, std::uint64_t hash) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < left; ++i) word = (word << 8) | static_cast<unsigned char>(p[i]);
   return Mix(hash ^ word, kOdd);
+}
+
+template <typename T>
+void Clear(std::vector<T>& values) {
+  values.clear();
+  if (values.capacity() > kItemsKept) values.shrink_to_fit();
+}
+
+template <typename T>
+void GiveBack(std::vector<T>& values) {
+  values = std::vector<T>();  // `{}` would be a list of no values, and keep the room
+}
+
+template <typename T>
+std::size_t BytesOf(const std::vector<T>& values) {
+  return values.capacity() * sizeof(T);
 }
 
 // memcmp for names, which are short: without the call, eight bytes at a time.
@@ -94,7 +116,7 @@ void StatsdBatcher::Add(std::string_view text, RecordedTime now) {
     const std::uint64_t deletions = sink_.deletions();
     const bool other_rules = std::exchange(access_version_, version) != version;
     const bool fewer_streams = std::exchange(deletions_, deletions) != deletions;
-    if (other_rules || fewer_streams) Forget();
+    if (other_rules || fewer_streams) ForgetNames();
   }
   const char* p = text.data();
   const char* const end = p + text.size();
@@ -133,11 +155,11 @@ void StatsdBatcher::AddLine(std::string_view line, RecordedTime now) {
 bool StatsdBatcher::AddGroup(const StatsdLine& line, const StatsdGroup& group, RecordedTime now) {
   const bool set = group.kind == StatsdKind::kSet;
   const std::uint32_t index = FindEntry(line.name, line.tags, set, now);
-  Entry& entry = entries_[index];
-  if (!entry.stream) {
-    Refuse(entry.refusal, 1);
+  if (index == kNoEntry || !entries_[index].stream) {
+    Refuse(index == kNoEntry ? refusal_ : entries_[index].refusal, 1);
     return false;
   }
+  Entry& entry = entries_[index];
   switch (group.kind) {
     case StatsdKind::kSet:
       if (entry.values++ == 0) items_touched_.push_back(index);
@@ -210,19 +232,26 @@ std::uint32_t StatsdBatcher::FindEntry(std::string_view name, std::string_view t
       return table_[slot] - 1;
     }
   }
-  if (entries_.size() >= limits_.names_max) {
-    Flush(now);
-    Forget();
-  }
-  if (table_.size() < 2 * (entries_.size() + 1)) GrowTable();
-  const auto index = static_cast<std::uint32_t>(entries_.size());
-  Entry& entry = entries_.emplace_back();
+  Entry entry;
   entry.hash = hash;
   entry.key.reserve(name.size() + tags.size());
   entry.key.append(name).append(tags);
   entry.name_bytes = static_cast<std::uint32_t>(name.size());
   entry.set = set;
   Open(entry, now);
+  if (!entry.stream && entry.key.size() > kRefusedKeyBytesMax) {
+    refusal_ = entry.refusal;
+    return kNoEntry;
+  }
+  if (entries_.size() >= limits_.names_max ||
+      (!entries_.empty() && key_bytes_ + entry.key.size() > limits_.names_bytes_max)) {
+    Flush(now);
+    ForgetNames();
+  }
+  if (table_.size() < 2 * (entries_.size() + 1)) GrowTable();
+  const auto index = static_cast<std::uint32_t>(entries_.size());
+  key_bytes_ += entry.key.size();
+  entries_.push_back(std::move(entry));
   std::size_t slot = hash & (table_.size() - 1);
   while (table_[slot] != 0) slot = (slot + 1) & (table_.size() - 1);
   table_[slot] = index + 1;
@@ -304,7 +333,9 @@ void StatsdBatcher::FlushNumbers(RecordedTime now) {
     });
   }
   touched_.clear();
-  values_.clear();
+  Clear(values_);
+  // Keeps its size: what Group sets need not be set to 0 before.
+  if (grouped_.capacity() > kItemsKept) Clear(grouped_);
 }
 
 void StatsdBatcher::FlushItems(RecordedTime now) {
@@ -319,8 +350,8 @@ void StatsdBatcher::FlushItems(RecordedTime now) {
     });
   }
   items_touched_.clear();
-  items_.clear();
-  grouped_items_.clear();
+  Clear(items_);
+  Clear(grouped_items_);
 }
 
 void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now,
@@ -359,10 +390,26 @@ void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now,
   if (result.refused > 0) Refuse("nan", result.refused);
 }
 
-void StatsdBatcher::Forget() {
+void StatsdBatcher::ForgetNames() {
   assert(values_.empty() && items_.empty());
-  entries_ = {};
-  table_ = {};
+  GiveBack(entries_);
+  key_bytes_ = 0;
+  GiveBack(table_);
+}
+
+void StatsdBatcher::Forget() {
+  ForgetNames();
+  GiveBack(touched_);
+  GiveBack(values_);
+  GiveBack(grouped_);
+  GiveBack(items_touched_);
+  GiveBack(items_);
+  GiveBack(grouped_items_);
+}
+
+std::size_t StatsdBatcher::memory_bytes() const {
+  return BytesOf(entries_) + key_bytes_ + BytesOf(table_) + BytesOf(touched_) + BytesOf(values_) +
+         BytesOf(grouped_) + BytesOf(items_touched_) + BytesOf(items_) + BytesOf(grouped_items_);
 }
 
 void StatsdBatcher::RefuseLong(std::string_view begin, RecordedTime now) {

@@ -39,9 +39,10 @@ namespace tidemark::server {
 struct StatsdLimits {
   /// Longer lines are refused: DogStatsD clients send at most 8 KiB.
   std::size_t line_bytes_max = 8192;
-  /// Names that one connection (or the UDP socket) remembers, about 200 bytes each; when there are
-  /// more it forgets all and begins anew.
+  /// Names that one connection (or the UDP socket) remembers, some 120 bytes each, and the bytes of
+  /// all of them with their tags; when there are more it forgets all and begins anew.
   std::size_t names_max = 8192;
+  std::size_t names_bytes_max = std::size_t{1} << 20;
 };
 
 class StatsdBatcher {
@@ -56,7 +57,7 @@ class StatsdBatcher {
   void RefuseLong(std::string_view begin, RecordedTime now);
   /// Appends what Add collected to the streams.
   void Flush(RecordedTime now);
-  /// Forgets every name. REQUIRES: nothing to flush.
+  /// Gives back all memory, that of the names, too. REQUIRES: nothing to flush.
   void Forget();
 
   /// Streams are opened on behalf of `caller`, if the rules allow it; null: for everybody. It
@@ -64,6 +65,8 @@ class StatsdBatcher {
   void ActFor(Caller* caller) { caller_ = caller; }
 
   std::size_t names() const { return entries_.size(); }
+  /// Bytes of memory that it holds, those of streams and gauges excepted.
+  std::size_t memory_bytes() const;
 
  private:
   // A stream under the very bytes by which the sender calls it.
@@ -82,8 +85,11 @@ class StatsdBatcher {
     RecordedTime retry_at = 0;  // when to try to open it again
   };
 
+  static constexpr std::uint32_t kNoEntry = UINT32_MAX;
+
   void AddLine(std::string_view line, RecordedTime now);
   bool AddGroup(const StatsdLine& line, const StatsdGroup& group, RecordedTime now);
+  /// kNoEntry: it is refused and not remembered; `refusal_` says why.
   std::uint32_t FindEntry(std::string_view name, std::string_view tags, bool set, RecordedTime now);
   // A value or an item, and the entry whose it is.
   template <typename T>
@@ -95,6 +101,7 @@ class StatsdBatcher {
                     const auto& from, auto& to);
   void Open(Entry& entry, RecordedTime now);
   void GrowTable();
+  void ForgetNames();
   GaugeCell* Gauge(Entry& entry);
   void Push(std::uint32_t entry, double value);
   void FlushNumbers(RecordedTime now);
@@ -119,7 +126,9 @@ class StatsdBatcher {
   std::array<prometheus::Counter*, kStatsdFields> field_counters_;
 
   std::vector<Entry> entries_;
+  std::size_t key_bytes_ = 0;         // of all entries
   std::vector<std::uint32_t> table_;  // index into entries_ + 1; 0: free. A power of two in size
+  std::string_view refusal_;          // of the last one that is not remembered
 
   // Of this chunk.
   std::vector<std::uint32_t> touched_;  // entries with values, in the order of their first

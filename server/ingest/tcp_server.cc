@@ -38,6 +38,13 @@ wire::WireElement ToWire(ElementType type) {
 // Views of a string batch that are kept for the next one: 16 bytes each.
 constexpr std::size_t kItemsKept = 65'536;
 
+// What a handle costs, its place in the table with it; a denied one's reason is not counted. The
+// first of each connection are free, and others are counted by so many.
+constexpr std::size_t kHandleBytes = 128;
+constexpr std::size_t kHandlesFree = 32;
+constexpr std::size_t kHandlesStep = 128;
+static_assert(kHandlesStep >= kHandlesFree);
+
 class FramedConnection final : public Connection {
  public:
   FramedConnection(boost::asio::ip::tcp::socket socket, ConnectionContext& shared,
@@ -52,8 +59,7 @@ class FramedConnection final : public Connection {
   struct OpenStream {
     StreamHandle stream;
     ElementType type = ValueType::kFloat64;
-    std::string name = {};     // where there are rules
-    absl::Status access = {};  // what they said last
+    absl::Status access = {};  // what the rules said last
   };
   // An acknowledgement that waits until the log is durable up to `sequence`.
   struct Held {
@@ -140,7 +146,9 @@ class FramedConnection final : public Connection {
 
   // The rules have changed, or the token has expired.
   void AskForAll() {
-    for (auto& [handle, open] : streams_) open.access = caller().MayOver(Role::kIngest, open.name);
+    for (auto& [handle, open] : streams_) {
+      open.access = caller().MayOver(Role::kIngest, context().sink.NameOf(open.stream));
+    }
   }
 
   void SayWhy(const absl::Status& refused) override {
@@ -177,8 +185,25 @@ class FramedConnection final : public Connection {
   }
 
   // Answers leave in the order of what they answer: one that waits for the log holds back those
-  // behind it.
-  std::string& Answers() { return held_.empty() ? out() : held_.back().behind; }
+  // behind it. `append` is given what the answer is to be appended to.
+  template <typename Append>
+  void Answer(const Append& append) {
+    if (held_.empty()) {
+      append(out());
+      return;
+    }
+    std::string& behind = held_.back().behind;
+    const std::size_t before = behind.size();
+    append(behind);
+    held_bytes_ += behind.size() - before;
+  }
+
+  void AnswerError(absl::StatusCode code, std::uint32_t flags, std::uint32_t handle,
+                   std::uint64_t batch_id, std::string_view message) {
+    Answer([&](std::string& to) {
+      wire::AppendError(to, static_cast<int>(code), flags, handle, batch_id, message);
+    });
+  }
 
   std::size_t HeldBytes() const override { return held_bytes_; }
 
@@ -230,9 +255,8 @@ class FramedConnection final : public Connection {
     const auto refuse = [&](std::string_view reason, absl::StatusCode code,
                             std::string_view message) {
       Refuse(reason, 1);
-      wire::AppendError(
-          Answers(), static_cast<int>(code), wire::kErrorForOpen, frame.handle, 0,
-          "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
+      AnswerError(code, wire::kErrorForOpen, frame.handle, 0,
+                  "open as handle " + std::to_string(frame.handle) + ": " + std::string(message));
     };
     const std::optional<wire::WireElement> asked = wire::ParseWireElement(frame.value_type);
     if (!asked ||
@@ -251,6 +275,12 @@ class FramedConnection final : public Connection {
       refuse("access", may.code(), std::string(may.message()));
       return;
     }
+    if (!known) {
+      if (const absl::Status room = RoomForHandle(); !room.ok()) {
+        refuse("stream_limit", room.code(), std::string(room.message()));
+        return;
+      }
+    }
     std::optional<ElementType> type;
     if (frame.value_type != 0) type = FromWire(*asked);
     absl::StatusOr<StreamHandle> stream = context().sink.Open(frame.name(), type);
@@ -260,12 +290,18 @@ class FramedConnection final : public Connection {
       return;
     }
     const ElementType actual = context().sink.TypeOf(*stream);
-    // Rules may come later: then, too, it must be known which stream this is.
-    streams_[frame.handle] = {
-        *std::move(stream), actual,
-        options_.listen.guard != nullptr ? std::string(frame.name()) : std::string()};
+    streams_[frame.handle] = {*std::move(stream), actual};
     last_ = nullptr;
-    wire::AppendOpened(Answers(), frame.handle, ToWire(actual));
+    Answer([&](std::string& to) { wire::AppendOpened(to, frame.handle, ToWire(actual)); });
+  }
+
+  // For one more. What is taken stays until the connection ends.
+  absl::Status RoomForHandle() {
+    if (streams_.size() < handles_held_) return absl::OkStatus();
+    const absl::Status held =
+        HoldKept((streams_.size() + kHandlesStep - kHandlesFree) * kHandleBytes);
+    if (held.ok()) handles_held_ = streams_.size() + kHandlesStep;
+    return held;
   }
 
   OpenStream* Find(std::uint32_t handle) {
@@ -357,7 +393,9 @@ class FramedConnection final : public Connection {
       nan_ += result.refused;
     }
     if (result.log_sequence == 0) {
-      wire::AppendAck(Answers(), frame.batch_id, result.accepted, result.refused);
+      Answer([&](std::string& to) {
+        wire::AppendAck(to, frame.batch_id, result.accepted, result.refused);
+      });
       return;
     }
     // A batch that came again may be older in the log than what is held before it.
@@ -384,17 +422,15 @@ class FramedConnection final : public Connection {
   void RefuseBatch(const wire::ClientFrame& frame, std::string_view reason, std::uint64_t values,
                    const absl::Status& status) {
     Refuse(reason, values);
-    wire::AppendError(
-        Answers(), static_cast<int>(status.code()), wire::kErrorForBatch, frame.handle,
-        frame.batch_id,
-        "batch " + std::to_string(frame.batch_id) + ": " + std::string(status.message()));
+    AnswerError(status.code(), wire::kErrorForBatch, frame.handle, frame.batch_id,
+                "batch " + std::to_string(frame.batch_id) + ": " + std::string(status.message()));
   }
 
   void Refuse(std::string_view reason, std::uint64_t count) {
     metrics_.Refused(Source::kTcp, reason).Increment(static_cast<double>(count));
   }
   void Fatal(absl::StatusCode code, std::string_view message) {
-    wire::AppendError(Answers(), static_cast<int>(code), wire::kErrorFatal, 0, 0, message);
+    AnswerError(code, wire::kErrorFatal, 0, 0, message);
   }
   void Warn(const std::string& message) {
     if (log_.Admit(now())) log_.Write(IngestLogLevel::kWarning, "tcp " + peer() + ": " + message);
@@ -411,6 +447,7 @@ class FramedConnection final : public Connection {
   LimitedLog& log_;
   wire::ClientFrameDecoder decoder_;
   std::unordered_map<std::uint32_t, OpenStream> streams_;
+  std::size_t handles_held_ = kHandlesFree;  // for so many there is room
   // The stream of the batch before: most producers send many batches of one stream in a row.
   OpenStream* last_ = nullptr;
   std::uint32_t last_handle_ = 0;

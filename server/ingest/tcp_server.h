@@ -33,7 +33,8 @@ struct TcpServerOptions {
   ListenOptions listen;
   /// Larger frames end the connection.
   std::size_t frame_bytes_max = wire::kFrameBytesMaxDefault;
-  /// Streams that one connection has open at a time; more are refused.
+  /// Streams that one connection has open at a time; more are refused. They count against the bytes
+  /// of its peer.
   std::size_t handles_max = 65'536;
 };
 

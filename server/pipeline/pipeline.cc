@@ -85,6 +85,8 @@ ElementType Pipeline::TypeOf(const StreamHandle& stream) const {
   return stream->settings().element();
 }
 
+std::string_view Pipeline::NameOf(const StreamHandle& stream) const { return stream->name(); }
+
 AppendResult Pipeline::Dispatch(AppendResult result, std::vector<Window> full) {
   if (!result.duplicate) values_.fetch_add(result.accepted, std::memory_order_relaxed);
   for (const Window& window : full) gate_.Enter(window.weight());

@@ -68,6 +68,7 @@ class Pipeline final : public IngestSink {
   absl::StatusOr<StreamHandle> Open(std::string_view name,
                                     std::optional<ElementType> type) override;
   ElementType TypeOf(const StreamHandle& stream) const override;
+  std::string_view NameOf(const StreamHandle& stream) const override;
   AppendResult AppendPacked(const StreamHandle& stream, std::span<const std::byte> values,
                             const BatchStamp& stamp) override;
   AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,

@@ -143,6 +143,8 @@ class IngestSink {
                                             std::optional<ElementType> type) = 0;
 
   virtual ElementType TypeOf(const StreamHandle& stream) const = 0;
+  /// The name that it was opened by. Valid while a handle to the stream lives.
+  virtual std::string_view NameOf(const StreamHandle& stream) const = 0;
 
   // Of all that append: a batch whose stamp has a number is taken in once, however often it comes;
   // FAILED_PRECONDITION if it cannot be known whether it was (producers.h).

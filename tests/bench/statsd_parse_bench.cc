@@ -34,6 +34,7 @@ class CountingSink final : public IngestSink {
     return std::make_shared<Stream>();
   }
   ElementType TypeOf(const StreamHandle&) const override { return ValueType::kFloat64; }
+  std::string_view NameOf(const StreamHandle&) const override { return {}; }
   AppendResult AppendPairs(const StreamHandle&, std::span<const std::byte>,
                            std::span<const std::byte>, const BatchStamp&) override {
     return {};

@@ -46,6 +46,7 @@ std::unique_ptr<Outcome> Ingest(std::string_view text, bool line_by_line) {
   GaugeTable gauges(16);
   StatsdLimits limits;
   limits.names_max = 8;
+  limits.names_bytes_max = 256;
   limits.line_bytes_max = 1024;
   LimitedLog log([](IngestLogLevel, std::string_view message) {
     for (const char c : message) Require(c >= 32 && c < 127);

@@ -74,6 +74,7 @@ class FakeSink : public IngestSink {
   ElementType TypeOf(const StreamHandle& stream) const override {
     return {stream->type, stream->payload};
   }
+  std::string_view NameOf(const StreamHandle& stream) const override { return stream->name; }
 
   AppendResult AppendPairs(const StreamHandle& stream, std::span<const std::byte> values,
                            std::span<const std::byte> payloads, const BatchStamp& stamp) override {

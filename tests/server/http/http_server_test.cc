@@ -198,6 +198,35 @@ TEST_F(HttpServerTest, LargeHeadersAndBodiesAreRefused) {
   EXPECT_EQ(reloads_, 0);
 }
 
+// They belong neither to the header nor to the body, and must not be collected whole either.
+TEST_F(HttpServerTest, EndlessChunkExtensionsAndTrailersAreRefused) {
+  Start({.timeout = std::chrono::milliseconds(3000)});
+  const std::string head =
+      "POST /-/reload HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string endless(1 << 20, 'a');
+  int refused = 0;
+  for (const char* begin : {"1;", "0\r\nX: "}) {
+    // Whoever has sent so much may find the connection reset, and no answer.
+    const std::string answer = Connect().Send(head).Send(begin).Send(endless).ReadToEnd();
+    if (!answer.empty()) {
+      EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n")) << begin;
+    }
+    EXPECT_EQ(Count("other 400"), ++refused) << begin;
+    // One that sends little more than the limit is told.
+    EXPECT_THAT(Connect().Send(head).Send(begin).Send(endless.substr(0, 16 << 10)).ReadToEnd(),
+                HasSubstr("\r\n\r\nbad request: "))
+        << begin;
+    EXPECT_EQ(Count("other 400"), ++refused) << begin;
+  }
+  EXPECT_EQ(reloads_, 0);
+  EXPECT_THAT(Connect()
+                  .Send(head + "1;a=b\r\nx\r\n0\r\nX: y\r\n\r\n")
+                  .Send("GET /-/healthy HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n")
+                  .ReadToEnd(),
+              HasSubstr("healthy\n"));
+  EXPECT_EQ(reloads_, 1);
+}
+
 TEST_F(HttpServerTest, SlowClientIsCutOffWhileOthersAreServed) {
   Start({.timeout = std::chrono::milliseconds(400)});
   std::vector<Client> slow;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -232,6 +233,34 @@ TEST_F(HeldAnswersTest, TooManyStopTheReading) {
   EXPECT_LE(sink_.last(), kAnswers + 1);
   sink_.Sync(UINT64_MAX);
   EXPECT_EQ(Answers(socket.ReceiveAll()), expected);
+}
+
+// What waits for nothing itself counts as well.
+TEST_F(HeldAnswersTest, TooManyBehindOneStopTheReading) {
+  constexpr std::size_t kOpens = 3000;
+  constexpr std::size_t kBytes = 16 << 10;
+  constexpr std::size_t kErrorBytes = 100;  // each has more
+  TcpServerOptions options;
+  options.listen.outbound_bytes_max = kBytes;
+  StartServer(options);
+  std::string bytes = Opening();
+  AddBatch(bytes, 1);
+  for (std::uint32_t i = 0; i < kOpens; ++i) {
+    wire::AppendOpen(bytes, 2, static_cast<WireType>(255), "t");
+  }
+  RawSocket socket(server_->port());
+  ASSERT_TRUE(socket.Send(bytes));
+  socket.EndSending();
+  const auto refused = [this] { return metrics_.Refused(Source::kTcp, "type_mismatch").Value(); };
+  while (metrics_.source(Source::kTcp).paused.Value() < 1 && refused() < kOpens) {
+    std::this_thread::yield();
+  }
+  EXPECT_LE(refused() * kErrorBytes, kBytes + 2 * kErrorBytes);
+  sink_.Sync(UINT64_MAX);
+  const std::vector<std::string> answers = Answers(socket.ReceiveAll());
+  ASSERT_EQ(answers.size(), 2 + kOpens) << "and go on when it has synced";
+  EXPECT_EQ(answers[1], "ACK 1");
+  EXPECT_EQ(answers[2].substr(0, 8), "ERROR 3 ");
 }
 
 TEST_F(HeldAnswersTest, AnAnswerAfterTheEndOfTheConnectionHarmsNobody) {

@@ -142,6 +142,40 @@ TEST_F(PeerLimitsTest, BytesInReadBuffers) {
   EXPECT_EQ(first.Receive(wire::kAckBytes).size(), wire::kAckBytes);
 }
 
+// 128 bytes each, 128 handles at a time; the first 32 of each connection are free.
+TEST_F(PeerLimitsTest, HandlesAreOfThePeersBytes) {
+  Limit({.bytes = 64 << 10});
+  StartTcp();
+  constexpr std::uint32_t kHandles = 1000;
+  // 48 KiB: the buffer has 2 to 16 KiB.
+  constexpr std::size_t kOpened = 32 + 3 * 128;
+  std::string opens = Hello();
+  for (std::uint32_t handle = 1; handle <= kHandles; ++handle) {
+    wire::AppendOpen(opens, handle, wire::WireType::kFloat64, "s");
+  }
+  for (int round = 0; round < 2; ++round) {
+    auto first = std::make_unique<RawSocket>(tcp_->port());
+    ASSERT_TRUE(first->Send(opens));
+    EXPECT_EQ(first->Receive(kOpened * wire::kOpenedBytes).size(), kOpened * wire::kOpenedBytes);
+    const double refused = round * (kHandles - kOpened + 1) + kHandles - kOpened;
+    while (metrics_.Refused(Source::kTcp, "stream_limit").Value() < refused &&
+           sink_.opens() < (round + 1U) * kHandles) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(Refused("tcp", "bytes"), refused);
+
+    RawSocket second(tcp_->port());
+    ASSERT_TRUE(second.Send(opens.substr(0, Hello().size() + 33 * Open("s").size())));
+    second.Receive(32 * wire::kOpenedBytes);
+    second.EndSending();
+    EXPECT_EQ(ErrorIn(second.ReceiveAll()),
+              "8 open as handle 33: more than the 65536 bytes that one peer may have on their way");
+    EXPECT_EQ(Refused("tcp", "bytes"), refused + 1);
+    first.reset();
+    while (peers_->peers() > 0) std::this_thread::yield();
+  }
+}
+
 TEST_F(PeerLimitsTest, StatsdIsClosedWithoutAWord) {
   Limit({.connections = 1});
   StatsdServerOptions options;

@@ -254,6 +254,56 @@ TEST_F(StatsdBatcherTest, MoreNamesThanTheCacheHoldsLoseNothing) {
   }
 }
 
+// Whoever may send nothing at all must not be remembered for it.
+TEST_F(StatsdBatcherTest, LongNamesThatAreRefusedTakeNoMemory) {
+  auto batcher = Make();
+  batcher->Add("known:1|ms\nb d:1|ms\n", time_);
+  batcher->Flush(time_);
+  for (unsigned i = 0; i < limits_.names_max; ++i) {
+    batcher->Add(Numbered(std::string(7'990, 'n'), i) + ":1|ms\n", time_);
+    batcher->Flush(time_);
+  }
+  batcher->Add(std::string(7'990, ' ') + ":1|ms\n", time_);
+  batcher->Flush(time_);
+  EXPECT_EQ(Refused("bad_name"), static_cast<double>(limits_.names_max + 2));
+  EXPECT_EQ(batcher->names(), 2U) << "short ones are, and refused without asking again";
+  EXPECT_LT(batcher->memory_bytes(), 16U << 10);
+  const std::size_t before = sink_.opens();
+  batcher->Add("known:1|ms\nb d:1|ms\n", time_);
+  batcher->Flush(time_);
+  EXPECT_EQ(sink_.opens(), before);
+}
+
+TEST_F(StatsdBatcherTest, TheBytesOfAllNamesAreBounded) {
+  auto batcher = Make();
+  for (unsigned round = 0; round < 2; ++round) {
+    std::string tags;  // one for the stream, however often it is written
+    for (unsigned i = 0; i < 70; ++i) tags += "," + std::string(100, 't');
+    std::string text;
+    for (unsigned i = 0; i < 500; ++i) text += Numbered("n", i) + ":1|ms|#" + tags + "\n";
+    batcher->Add(text, time_);
+    batcher->Flush(time_);
+    EXPECT_GT(batcher->names(), 0U);
+    EXPECT_LT(batcher->memory_bytes(), 2U << 20);
+  }
+  EXPECT_EQ(sink_.taken(), 1'000U) << "what is forgotten is opened again";
+}
+
+TEST_F(StatsdBatcherTest, RoomForManyValuesIsGivenBack) {
+  auto batcher = Make();
+  std::string text;
+  for (unsigned i = 0; i < 100'000; ++i) text += "a:1|d\ns:x|s\n";
+  batcher->Add(text, time_);
+  batcher->Flush(time_);
+  EXPECT_EQ(sink_.taken(), 200'000U);
+  EXPECT_LT(batcher->memory_bytes(), 16U << 10);
+  batcher->Add("a:1|d\ns:x|s\n", time_);
+  batcher->Flush(time_);
+  EXPECT_GT(batcher->memory_bytes(), 0U);
+  batcher->Forget();
+  EXPECT_EQ(batcher->memory_bytes(), 0U);
+}
+
 // Lines whose meaning is plain, so that the reference is a few lines of code.
 TEST_F(StatsdBatcherTest, RandomChunksAgreeWithANaiveReference) {
   const std::uint64_t seed = 190725;

@@ -36,7 +36,8 @@ class StatsdServerTest : public testing::Test {
 
   FakeSink sink_;
   Metrics metrics_{"test"};
-  const Clocks clocks_{[] { return RecordedTime{1'000'000}; }, [] { return RecordedTime{0}; }};
+  std::atomic<RecordedTime> steady_{0};
+  const Clocks clocks_{[] { return RecordedTime{1'000'000}; }, [this] { return steady_.load(); }};
   IoThreads io_{2, "ingest"};
   std::unique_ptr<StatsdServer> server_;
 };
@@ -63,6 +64,26 @@ TEST_F(StatsdServerTest, ALongLineIsSkippedToItsEnd) {
   socket.ReceiveAll();
   EXPECT_EQ(sink_.Numbers("a"), (Values{1, 2}));
   EXPECT_EQ(metrics_.Refused(Source::kStatsdTcp, "bad_line").Value(), 1);
+}
+
+// The names that it has sent are forgotten, and opened again when they are sent again.
+TEST_F(StatsdServerTest, AQuietConnectionHoldsNoNamesAlsoInTheMiddleOfALine) {
+  StartServer();
+  RawSocket socket(server_->port());
+  const std::string begun = "a:1|ms\na:";
+  ASSERT_TRUE(socket.Send(begun));
+  while (metrics_.source(Source::kStatsdTcp).bytes.Value() < static_cast<double>(begun.size()) ||
+         sink_.taken() < 1) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(sink_.opens(), 1U);
+  steady_ += 10'000'000;
+  server_->Sweep();
+  ASSERT_TRUE(socket.Send("2|ms\n"));
+  socket.EndSending();
+  EXPECT_EQ(socket.ReceiveAll(), "");
+  EXPECT_EQ(sink_.Numbers("a"), (Values{1, 2}));
+  EXPECT_EQ(sink_.opens(), 2U);
 }
 
 TEST_F(StatsdServerTest, ASaturatedSinkStopsReadingTcpAndNothingIsLost) {
