@@ -232,6 +232,12 @@ std::uint32_t StatsdBatcher::FindEntry(std::string_view name, std::string_view t
       return table_[slot] - 1;
     }
   }
+  return AddEntry(hash, name, tags, set, now);
+}
+
+// Apart from FindEntry, which every line goes through.
+std::uint32_t StatsdBatcher::AddEntry(std::uint64_t hash, std::string_view name,
+                                      std::string_view tags, bool set, RecordedTime now) {
   Entry entry;
   entry.hash = hash;
   entry.key.reserve(name.size() + tags.size());

@@ -91,6 +91,8 @@ class StatsdBatcher {
   bool AddGroup(const StatsdLine& line, const StatsdGroup& group, RecordedTime now);
   /// kNoEntry: it is refused and not remembered; `refusal_` says why.
   std::uint32_t FindEntry(std::string_view name, std::string_view tags, bool set, RecordedTime now);
+  std::uint32_t AddEntry(std::uint64_t hash, std::string_view name, std::string_view tags, bool set,
+                         RecordedTime now);
   // A value or an item, and the entry whose it is.
   template <typename T>
   struct Owned {
