@@ -53,4 +53,15 @@ PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::uint64_t sequence, std::
   };
 }
 
+PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::string what) {
+  StreamLog* const log = pipeline.log();
+  if (log == nullptr) return {};
+  return UntilDurable(pipeline, log->last_sequence(), std::move(what));
+}
+
+PostedCalls::Outcome RefusedOnceDurable(Pipeline& pipeline, absl::Status status, std::string what) {
+  if (!absl::IsAlreadyExists(status) && !absl::IsNotFound(status)) return status;
+  return {std::move(status), UntilDurable(pipeline, std::move(what))};
+}
+
 }  // namespace tidemark::server

@@ -15,6 +15,13 @@ namespace tidemark::server {
 /// fails, DEADLINE_EXCEEDED, which names `what`. What was changed stays so in both cases, and is
 /// durable when the disk recovers. Lifetime: the pipeline outlives it.
 PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::uint64_t sequence, std::string what);
+/// Up to the last record that there is now.
+PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::string what);
+
+/// For a change that was refused. ALREADY_EXISTS and NOT_FOUND speak of an earlier change, perhaps
+/// the same caller's, who was told nothing of it and asks again: they wait until that is durable,
+/// or a loss of power undoes what the caller relies on.
+PostedCalls::Outcome RefusedOnceDurable(Pipeline& pipeline, absl::Status status, std::string what);
 
 }  // namespace tidemark::server
 

@@ -47,13 +47,16 @@ grpc::ServerUnaryReactor* PostedCalls::Run(const Call& call, const absl::Status&
   };
   const auto settle = [reactor, observe_and_finish, response = &call.response](
                           QueryEngine::Deadline deadline, const Outcome& outcome) {
-    if (!outcome.status.ok()) {
-      observe_and_finish(outcome.status);
-    } else if (outcome.wait) {
-      reactor->ForceAnswer(response->Length());
-      outcome.wait(deadline, observe_and_finish);
-    } else {
+    if (outcome.wait) {
+      if (outcome.status.ok()) reactor->ForceAnswer(response->Length());
+      outcome.wait(deadline,
+                   [observe_and_finish, status = outcome.status](const absl::Status& waited) {
+                     observe_and_finish(waited.ok() ? status : waited);
+                   });
+    } else if (outcome.status.ok()) {
       observe_and_finish(reactor->TakeAnswer(response->Length()));
+    } else {
+      observe_and_finish(outcome.status);
     }
   };
   if (!begun_with.ok()) {

@@ -31,11 +31,11 @@ class PostedCalls {
   /// the latest.
   using Wait = std::function<void(QueryEngine::Deadline deadline, Done done)>;
   struct Outcome {
-    // A status is an outcome that nothing is waited for.
+    // A status is an outcome that waits for nothing.
     Outcome(absl::Status status_in, Wait wait_in = {})  // NOLINT(google-explicit-constructor)
         : status(std::move(status_in)), wait(std::move(wait_in)) {}
     absl::Status status;
-    Wait wait;  ///< if OK and not empty: the call ends with what this says
+    Wait wait;  ///< if not empty: the call ends with its error, or else with `status`
   };
   /// Writes the response, or says why there is none.
   using Reply = std::function<Outcome(QueryEngine::Deadline deadline)>;

@@ -118,13 +118,6 @@ grpc::ServerUnaryReactor* StreamServiceImpl::Run(grpc::CallbackServerContext* co
                     });
 }
 
-// What was changed is answered when the log, if there is one, is durable.
-PostedCalls::Wait StreamServiceImpl::UntilLogged(const std::string& name) const {
-  StreamLog* const log = pipeline_.log();
-  return UntilDurable(pipeline_, log == nullptr ? 0 : log->last_sequence(),
-                      Concat("stream \"", Printable(name), "\""));
-}
-
 grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request_bytes,
                                                           grpc::ByteBuffer* response_bytes) {
@@ -138,9 +131,10 @@ grpc::ServerUnaryReactor* StreamServiceImpl::CreateStream(grpc::CallbackServerCo
         if (!settings.ok()) return settings.status();
         const absl::StatusOr<StreamHandle> stream =
             pipeline_.streams().Create(request.name(), *settings);
-        if (!stream.ok()) return stream.status();
+        const std::string what = Concat("stream \"", Printable(request.name()), "\"");
+        if (!stream.ok()) return RefusedOnceDurable(pipeline_, stream.status(), what);
         ToProto(**stream, *response.mutable_stream());
-        return {absl::OkStatus(), UntilLogged(request.name())};
+        return {absl::OkStatus(), UntilDurable(pipeline_, what)};
       });
 }
 
@@ -177,9 +171,10 @@ grpc::ServerUnaryReactor* StreamServiceImpl::DeleteStream(grpc::CallbackServerCo
       [this](Caller& /*caller*/, const v1::DeleteStreamRequest& request,
              QueryEngine::Deadline /*deadline*/,
              v1::DeleteStreamResponse& /*response*/) -> PostedCalls::Outcome {
-        absl::Status deleted = pipeline_.streams().Delete(request.name());
-        if (!deleted.ok()) return deleted;
-        return {absl::OkStatus(), UntilLogged(request.name())};
+        const std::string what = Concat("stream \"", Printable(request.name()), "\"");
+        const absl::Status deleted = pipeline_.streams().Delete(request.name());
+        if (!deleted.ok()) return RefusedOnceDurable(pipeline_, deleted, what);
+        return {absl::OkStatus(), UntilDurable(pipeline_, what)};
       });
 }
 

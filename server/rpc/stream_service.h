@@ -44,7 +44,6 @@ class StreamServiceImpl final : public v1::StreamService::WithRawCallbackMethod_
   grpc::ServerUnaryReactor* Run(grpc::CallbackServerContext* context, std::string_view method,
                                 Where where, const grpc::ByteBuffer& request_bytes,
                                 grpc::ByteBuffer& response_bytes, const auto& answer);
-  PostedCalls::Wait UntilLogged(const std::string& name) const;
 
   Pipeline& pipeline_;
   PostedCalls& calls_;

@@ -53,13 +53,15 @@ PostedCalls::Outcome SubscriptionServiceImpl::Create(const v1::CreateSubscriptio
   if (!answered.ok()) return answered;
   const absl::StatusOr<std::uint64_t> sequence = pipeline_.streams().Subscribe(
       {request.name(), WatchedStream(watch), watch.SerializeAsString()});
-  if (!sequence.ok()) return sequence.status();
+  const std::string what = Concat("subscription \"", Printable(request.name()), "\"");
+  if (!sequence.ok()) return RefusedOnceDurable(pipeline_, sequence.status(), what);
   v1::CreateSubscriptionResponse response;
   response.mutable_subscription()->set_name(request.name());
   *response.mutable_subscription()->mutable_watch() = watch;
   return {SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
-          UntilDurable(pipeline_, *sequence,
-                       Concat("subscription \"", Printable(request.name()), "\""))};
+          // Of one that was there already, perhaps not only its own record is to be waited for: the
+          // log may have been read from another segment, and be written anew.
+          UntilDurable(pipeline_, what)};
 }
 
 absl::Status SubscriptionServiceImpl::List(Caller& caller,
@@ -117,15 +119,15 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
       parsed, false,
       [this, request, caller, response_bytes](QueryEngine::Deadline) -> PostedCalls::Outcome {
         v1::WatchRequest watch;
-        absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
-        if (!status.ok()) return status;
+        const std::string what = Concat("subscription \"", Printable(request->name()), "\"");
+        const absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
+        if (!status.ok()) return RefusedOnceDurable(pipeline_, status, what);
         const absl::StatusOr<std::uint64_t> sequence =
             pipeline_.streams().Unsubscribe(request->name());
-        if (!sequence.ok()) return sequence.status();
+        if (!sequence.ok()) return RefusedOnceDurable(pipeline_, sequence.status(), what);
         return {SerializeMessage(v1::DeleteSubscriptionResponse(), QueryEngine::kAnswerBytesMax,
                                  *response_bytes),
-                UntilDurable(pipeline_, *sequence,
-                             Concat("subscription \"", Printable(request->name()), "\""))};
+                UntilDurable(pipeline_, *sequence, what)};
       });
 }
 

@@ -21,12 +21,12 @@ template <class Response>
 PostedCalls::Outcome Create(Pipeline& pipeline, const std::string& name, StreamState state,
                             grpc::ByteBuffer& response_bytes) {
   const absl::StatusOr<StreamHandle> stream = pipeline.streams().Restore(name, std::move(state));
-  if (!stream.ok()) return stream.status();
+  const std::string what = Concat("stream \"", Printable(name), "\"");
+  if (!stream.ok()) return RefusedOnceDurable(pipeline, stream.status(), what);
   Response response;
   ToProto(**stream, *response.mutable_stream());
-  return {
-      SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
-      UntilDurable(pipeline, (*stream)->last_logged(), Concat("stream \"", Printable(name), "\""))};
+  return {SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
+          UntilDurable(pipeline, (*stream)->last_logged(), what)};
 }
 
 // A call keeps a thread of the executor busy for some milliseconds a part.

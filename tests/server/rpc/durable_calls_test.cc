@@ -141,5 +141,47 @@ TEST_F(DurableCallsTest, ADiskThatFailsEndsTheCall) {
   disk_.Heal();
 }
 
+// NOT_FOUND and ALREADY_EXISTS tell who asks again that the first attempt did it: not before it is
+// durable.
+TEST_F(DurableCallsTest, WhatIsSaidOfAnEarlierChangeWaitsForIt) {
+  disk_.HoldSyncs(true);
+  const auto streams = [&] { return server_->behind.pipeline.streams().size(); };
+  std::vector<std::future<grpc::StatusCode>> calls;
+  const auto later = [&](auto call) {
+    calls.push_back(std::async(std::launch::async, call));
+    const std::size_t begun = calls.size();
+    ASSERT_TRUE(WaitUntil([&] { return server_->calls.running() == begun; }));
+  };
+  const auto create = [this](v1::ValueType type) {
+    grpc::ClientContext context;
+    v1::CreateStreamRequest request;
+    request.set_name("t");
+    request.mutable_config()->set_type(type);
+    v1::CreateStreamResponse response;
+    return streams_->CreateStream(&context, request, &response).error_code();
+  };
+  const auto remove = [this] {
+    grpc::ClientContext context;
+    v1::DeleteStreamRequest request;
+    request.set_name("s");
+    v1::DeleteStreamResponse response;
+    return streams_->DeleteStream(&context, request, &response).error_code();
+  };
+  later([&] { return create(v1::VALUE_TYPE_UINT32); });
+  ASSERT_TRUE(WaitUntil([&] { return streams() == 2; }));
+  later([&] { return create(v1::VALUE_TYPE_STRING); });  // ALREADY_EXISTS
+  later(remove);
+  ASSERT_TRUE(WaitUntil([&] { return streams() == 1; }));
+  later(remove);  // NOT_FOUND
+  later([this] { return Unsubscribe("none"); });
+  disk_.FailAll(ENOSPC);
+  disk_.HoldSyncs(false);
+  for (auto& call : calls) EXPECT_EQ(call.get(), grpc::UNAVAILABLE);
+  EXPECT_EQ(remove(), grpc::UNAVAILABLE);
+  disk_.Heal();
+  EXPECT_TRUE(WaitUntil([&] { return remove() == grpc::NOT_FOUND; }));
+  EXPECT_EQ(create(v1::VALUE_TYPE_STRING), grpc::ALREADY_EXISTS);
+}
+
 }  // namespace
 }  // namespace tidemark::server
