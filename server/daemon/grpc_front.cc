@@ -47,8 +47,8 @@ constexpr int kClientPingMs = 10'000;
 // A dead peer of a long subscription is found out after this and kPingTimeoutMs.
 constexpr int kServerPingMs = 60'000;
 constexpr int kPingTimeoutMs = 20'000;
-// Of all headers of a call; a token has some hundred bytes.
 constexpr int kThreadsMax = 32;  // of calls that block one
+// Of all headers of a call; a token has some hundred bytes.
 constexpr int kMetadataBytesMax = 8 << 10;
 // Calls that one connection may have under way, whatever its peer may: beyond, a client waits by
 // itself and is told nothing, so that fewer would hang a program with many subscriptions.

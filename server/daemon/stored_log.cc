@@ -48,13 +48,9 @@ absl::StatusOr<Loaded> Load(store::FileSystem& files, const std::string& folder,
   const auto begun = std::chrono::steady_clock::now();
   Loaded loaded;
   absl::StatusOr<LoadedSnapshot> snapshot =
-      with_log ? LoadSnapshot(files, folder, pipeline) : LoadSnapshotAlone(files, folder, pipeline);
+      has_log ? LoadSnapshot(files, folder, pipeline) : LoadSnapshotAlone(files, folder, pipeline);
   if (!snapshot.ok()) return snapshot.status();
   loaded.snapshot = *std::move(snapshot);
-  // Without a log nothing leads from an older snapshot to what the damaged one held.
-  if (!has_log && !loaded.snapshot.notes.empty()) {
-    return absl::DataLossError(loaded.snapshot.notes.front());
-  }
   if (with_log) {
     absl::StatusOr<Replayed> replayed = ReplayLog(files, folder, pipeline, loaded.snapshot);
     if (!replayed.ok()) return replayed.status();

@@ -61,12 +61,12 @@ void SettleOf(Pipeline& pipeline, LoadedSnapshot& loaded) {
   std::move(notes.begin(), notes.end(), std::back_inserter(loaded.notes));
 }
 
-}  // namespace
-
-absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std::string& folder,
-                                            Pipeline& pipeline) {
+absl::StatusOr<LoadedSnapshot> Load(store::FileSystem& files, const std::string& folder,
+                                    Pipeline& pipeline, bool alone) {
   absl::StatusOr<store::ChosenSnapshot> chosen = store::NewestSnapshot(files, folder);
   if (!chosen.ok()) return chosen.status();
+  // Nothing leads from an older one to what the damaged one held.
+  if (alone && !chosen->notes.empty()) return absl::DataLossError(chosen->notes.front());
   LoadedSnapshot loaded;
   loaded.header = chosen->header;
   loaded.highest_number = chosen->highest_number;
@@ -90,15 +90,20 @@ absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std:
   pipeline.SetReplaying(false);
   if (!read.ok()) return read;
   // No record is in it: none says whose a subscription is that changed streams meanwhile.
-  if (loaded.header->log_reaches == 0) SettleOf(pipeline, loaded);
+  if (alone || loaded.header->log_reaches == 0) SettleOf(pipeline, loaded);
   return loaded;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std::string& folder,
+                                            Pipeline& pipeline) {
+  return Load(files, folder, pipeline, false);
 }
 
 absl::StatusOr<LoadedSnapshot> LoadSnapshotAlone(store::FileSystem& files,
                                                  const std::string& folder, Pipeline& pipeline) {
-  absl::StatusOr<LoadedSnapshot> loaded = LoadSnapshot(files, folder, pipeline);
-  if (loaded.ok()) SettleOf(pipeline, *loaded);
-  return loaded;
+  return Load(files, folder, pipeline, true);
 }
 
 std::vector<std::string> SettleSubscriptions(Pipeline& pipeline,

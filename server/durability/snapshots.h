@@ -56,7 +56,8 @@ struct LoadedSnapshot {
 /// The pipeline must not be used then.
 absl::StatusOr<LoadedSnapshot> LoadSnapshot(store::FileSystem& files, const std::string& folder,
                                             Pipeline& pipeline);
-/// The same where there is no log: all is there.
+/// The same where there is no log: all is there. Also DATA_LOSS if a newer one is not valid, for
+/// nothing leads from this one to what that held.
 absl::StatusOr<LoadedSnapshot> LoadSnapshotAlone(store::FileSystem& files,
                                                  const std::string& folder, Pipeline& pipeline);
 

@@ -158,6 +158,12 @@ TEST(Snapshots, WithoutALogHoldTheMomentOfTheirImages) {
   EXPECT_EQ(loaded->next_stream_id, kinds.size() + 1);
   EXPECT_EQ(Seen(first.pipeline), Seen(second.pipeline));
   EXPECT_EQ(store::CheckSnapshots(disk, kLogFolder).value().size(), 2u) << "two stay";
+  // The one before the newest is for a log to go on from.
+  disk.bytes(kLogFolder + ("/" + store::SnapshotName(4)))[200] ^= 1;
+  TestPipeline third(SmallWindows());
+  EXPECT_TRUE(absl::IsDataLoss(LoadSnapshotAlone(disk, kLogFolder, third.pipeline).status()));
+  EXPECT_EQ(third.pipeline.streams().size(), 0u);
+  EXPECT_EQ(LoadSnapshot(disk, kLogFolder, third.pipeline).value().header->number, 3u);
 }
 
 // What comes between a snapshot's position and its images is in both, and counted once.
