@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "summaries/fraction.h"
 
@@ -91,11 +92,17 @@ SlidingRule::SlidingRule(const SlidingOptions& options) : options_(options) {
 
 template <class Width>
 std::uint64_t SlidingRule::Solve(Width width, double budget) const {
-  const auto fits = [&](std::uint64_t aging) {
-    const auto breaks = Breaks(aging);
-    return std::all_of(breaks.begin(), breaks.end(), [&](std::uint64_t values) {
+  const auto [least, most] = Widths();
+  const std::vector<std::uint64_t> breaks = Breaks();
+  const auto fits = [&, least = least, most = most](std::uint64_t aging) {
+    const auto within = [&](std::uint64_t values) {
       return width(values, aging) <= budget * static_cast<double>(values);
-    });
+    };
+    if (!std::all_of(breaks.begin(), breaks.end(), within)) return false;
+    for (std::uint64_t values = aging; values <= most; values *= 2) {
+      if (values >= least && !within(values)) return false;
+    }
+    return true;
   };
   auto aging = static_cast<std::uint64_t>(std::ceil(0.25 / epsilon()));
   while (!fits(aging)) aging += aging / 16 + 1;
@@ -142,18 +149,25 @@ bool SlidingRule::NeverCut(int level) const {
   return !by_time() && CutLevel(options_.max_values) < level;
 }
 
-// Every width at which the bounds below jump or bend.
-std::vector<std::uint64_t> SlidingRule::Breaks(std::uint64_t aging) const {
-  const std::uint64_t most = by_time() ? kMaxValues : options_.max_values;
-  const auto least = static_cast<std::uint64_t>(std::ceil(kRounding / epsilon()));
-  std::vector<std::uint64_t> breaks{least};
+// The widths for which the bounds below are to hold.
+std::pair<std::uint64_t, std::uint64_t> SlidingRule::Widths() const {
+  return {static_cast<std::uint64_t>(std::ceil(kRounding / epsilon())),
+          by_time() ? kMaxValues : options_.max_values};
+}
+
+// Those at which the bounds jump or bend, but for the powers of two times aging.
+std::vector<std::uint64_t> SlidingRule::Breaks() const {
+  const auto [least, most] = Widths();
+  std::vector<std::uint64_t> breaks;
+  const auto add = [&breaks, least = least, most = most](std::uint64_t width) {
+    if (width >= least && width <= most) breaks.push_back(width);
+  };
+  add(least);
   for (int level = 0; level < levels(); ++level) {
-    breaks.push_back(BlockValues(level));
-    breaks.push_back(kYoung * BlockValues(level));
-    breaks.push_back(kappa_ * BlockValues(level));
+    add(BlockValues(level));
+    add(kYoung * BlockValues(level));
+    add(kappa_ * BlockValues(level));
   }
-  for (std::uint64_t width = aging; width <= most; width *= 2) breaks.push_back(width);
-  std::erase_if(breaks, [&](std::uint64_t width) { return width < least || width > most; });
   return breaks;
 }
 

@@ -75,6 +75,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "summaries/quantile_rule.h"
@@ -154,7 +155,8 @@ class SlidingRule {
   double QuantileWidth(std::uint64_t values, std::uint64_t aging) const;
   double FrequencyWidth(std::uint64_t values, std::uint64_t aging) const;
   double TreeWidth(std::uint64_t values, std::uint64_t aging) const;
-  std::vector<std::uint64_t> Breaks(std::uint64_t aging) const;
+  std::pair<std::uint64_t, std::uint64_t> Widths() const;
+  std::vector<std::uint64_t> Breaks() const;
 
   SlidingOptions options_;
   std::uint64_t kappa_;
