@@ -354,22 +354,27 @@ std::string Suggest(std::string_view unknown, std::span<const std::string> known
   // Longer words are no typing errors, and the distance costs their product.
   constexpr std::size_t kMaxBytes = 64;
   if (unknown.size() > kMaxBytes) return "";
-  std::size_t best = std::string_view::npos;
+  // One mistake in three letters still reads as a mistake.
+  std::size_t best = std::max<std::size_t>(1, unknown.size() / 3) + 1;
+  const auto nearer = [&best](std::string_view word, std::string_view candidate) {
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    if (longer - shorter >= best) return false;  // so many letters are to be put in at least
+    const std::size_t distance = EditDistance(word, candidate);
+    if (distance >= best) return false;
+    best = distance;
+    return true;
+  };
   std::string_view name;
   for (const std::string& candidate : known) {
-    std::size_t distance = EditDistance(unknown, candidate);
+    if (nearer(unknown, candidate)) name = candidate;
     // The bare key of "table.key" is as good: the table was forgotten or mistaken.
-    if (const std::size_t dot = candidate.find('.'); dot != std::string::npos) {
-      distance = std::min(distance, EditDistance(unknown.substr(unknown.find('.') + 1),
-                                                 std::string_view(candidate).substr(dot + 1)));
-    }
-    if (distance < best) {
-      best = distance;
+    const std::size_t dot = candidate.find('.');
+    if (dot != std::string::npos && nearer(unknown.substr(unknown.find('.') + 1),
+                                           std::string_view(candidate).substr(dot + 1))) {
       name = candidate;
     }
   }
-  // One mistake in three letters still reads as a mistake.
-  if (name.empty() || best > std::max<std::size_t>(1, unknown.size() / 3)) return "";
+  if (name.empty()) return "";
   return fmt::format(" (did you mean \"{}\"?)", name);
 }
 
