@@ -89,6 +89,16 @@ bool SameBytes(const char* a, const char* b, std::size_t bytes) {
   return LoadWord(a + last) == LoadWord(b + last);
 }
 
+// Of this process, so that nobody outside can choose names of one hash. Asking for one takes longer
+// than to serve a short connection.
+std::uint64_t HashSeed() {
+  static const std::uint64_t seed = [] {
+    std::random_device device;
+    return (std::uint64_t{device()} << 32) | device();
+  }();
+  return seed;
+}
+
 }  // namespace
 
 StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, GaugeTable& gauges,
@@ -99,7 +109,7 @@ StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, 
       gauges_(gauges),
       limits_(limits),
       log_(log),
-      seed_((std::uint64_t{std::random_device()()} << 32) | std::random_device()()) {
+      seed_(HashSeed()) {
   for (std::size_t kind = 0; kind < kStatsdKinds; ++kind) {
     line_counters_[kind] =
         &metrics.StatsdLines(source, StatsdKindName(static_cast<StatsdKind>(kind)));
