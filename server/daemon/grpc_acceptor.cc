@@ -93,28 +93,19 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
         accept_log(std::move(log_in)) {}
 
   absl::Status Listen() {
-    const absl::StatusOr<asio::ip::address> address = ResolveHost(io, options.host, options.port);
-    if (!address.ok()) return address.status();
-    error_code error;
-    const tcp::endpoint endpoint(*address, options.port);
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor.non_blocking(true, error);
-    // Connections inherit both.
-    if (!error) acceptor.set_option(tcp::no_delay(true), error);
-    const auto timeout = static_cast<unsigned>(options.unacknowledged_max.count());
-    if (!error && setsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout,
-                             sizeof timeout) != 0) {
-      error = {errno, boost::system::system_category()};
-    }
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-    if (error) {
-      error_code ignored;
-      acceptor.close(ignored);
-      return CannotListen(options.host, options.port, error);
-    }
-    port = acceptor.local_endpoint(error).port();
+    const auto inherited = [this](error_code& error) {
+      acceptor.non_blocking(true, error);
+      if (!error) acceptor.set_option(tcp::no_delay(true), error);
+      const auto timeout = static_cast<unsigned>(options.unacknowledged_max.count());
+      if (!error && setsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout,
+                               sizeof timeout) != 0) {
+        error = {errno, boost::system::system_category()};
+      }
+    };
+    const absl::StatusOr<std::uint16_t> bound =
+        ListenOn(io, options.host, options.port, acceptor, inherited);
+    if (!bound.ok()) return bound.status();
+    port = *bound;
     return absl::OkStatus();
   }
 

@@ -1,4 +1,4 @@
-// A configured host as an address, and system errors as this project words them.
+// A configured host as an address, listening there, and system errors as this project words them.
 #ifndef TIDEMARK_SERVER_INGEST_RESOLVE_H_
 #define TIDEMARK_SERVER_INGEST_RESOLVE_H_
 
@@ -8,6 +8,7 @@
 #include <boost/system/error_code.hpp>
 #include <cctype>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -46,6 +47,31 @@ inline absl::StatusOr<boost::asio::ip::address> ResolveHost(boost::asio::io_cont
                                       ": host not found: " + ErrorText(error));
   }
   return found.begin()->endpoint().address();
+}
+
+/// Makes `acceptor` listen, and answers the port, which is another one if `port` is 0. `prepare`
+/// sets what the connections are to inherit. Errors: INVALID_ARGUMENT (no such host), UNAVAILABLE;
+/// the acceptor is closed then.
+inline absl::StatusOr<std::uint16_t> ListenOn(
+    boost::asio::io_context& io, const std::string& host, std::uint16_t port,
+    boost::asio::ip::tcp::acceptor& acceptor,
+    const std::function<void(boost::system::error_code&)>& prepare = {}) {
+  const absl::StatusOr<boost::asio::ip::address> address = ResolveHost(io, host, port);
+  if (!address.ok()) return address.status();
+  using Acceptor = boost::asio::ip::tcp::acceptor;
+  boost::system::error_code error;
+  const Acceptor::endpoint_type endpoint(*address, port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
+  if (!error && prepare) prepare(error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(Acceptor::max_listen_connections, error);
+  if (error) {
+    boost::system::error_code ignored;
+    acceptor.close(ignored);
+    return CannotListen(host, port, error);
+  }
+  return acceptor.local_endpoint(error).port();
 }
 
 }  // namespace tidemark::server

@@ -43,7 +43,6 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
       : io(io_in),
         options(std::move(options_in)),
         clocks(std::move(clocks_in)),
-        log(std::move(log_in)),
         factory(std::move(factory_in)),
         refusal(std::move(refusal_in)),
         metrics(metrics_in.source(source)),
@@ -61,23 +60,13 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
         strand(asio::make_strand(io_in)),
         acceptor(strand),
         retry_timer(strand),
-        sweep_timer(strand) {}
+        sweep_timer(strand),
+        accept_log(std::move(log_in)) {}
 
   absl::Status Listen() {
-    const absl::StatusOr<asio::ip::address> address = ResolveHost(io, options.host, options.port);
-    if (!address.ok()) return address.status();
-    error_code error;
-    const tcp::endpoint endpoint(*address, options.port);
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-    if (error) {
-      error_code ignored;
-      acceptor.close(ignored);
-      return CannotListen(options.host, options.port, error);
-    }
-    port = acceptor.local_endpoint(error).port();
+    const absl::StatusOr<std::uint16_t> bound = ListenOn(io, options.host, options.port, acceptor);
+    if (!bound.ok()) return bound.status();
+    port = *bound;
     return absl::OkStatus();
   }
 
@@ -90,8 +79,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
                               self->Accept();
                               return;
                             }
-                            self->accept_log.Report(self->log, self->clocks.steady(),
-                                                    "cannot accept: " + ErrorText(error));
+                            self->Report("cannot accept: " + ErrorText(error));
                             self->retry_timer.expires_after(kAcceptRetry);
                             self->retry_timer.async_wait([self](const error_code& cancelled) {
                               if (!cancelled && self->acceptor.is_open()) self->Accept();
@@ -130,8 +118,14 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void Refuse(Connection& connection, const std::string& why) {
-    accept_log.Report(log, clocks.steady(), "refused a connection: " + why);
+    Report("refused a connection: " + why);
     connection.Refuse(refusal(why));
+  }
+
+  void Report(std::string message) {
+    if (accept_log.Admit(clocks.steady())) {
+      accept_log.Write(IngestLogLevel::kWarning, std::move(message));
+    }
   }
 
   void OnClosed(Connection* connection) {
@@ -185,20 +179,10 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     std::shared_ptr<Connection> connection;
     bool served;  // counts against the limit
   };
-  // One message a second about accepting.
-  struct AcceptLog {
-    RecordedTime next = INT64_MIN;
-    void Report(const LogFn& write, RecordedTime time, const std::string& message) {
-      if (!write || time < next) return;
-      next = time + LimitedLog::kIntervalMicros;
-      write(IngestLogLevel::kWarning, message);
-    }
-  };
 
   asio::io_context& io;
   const ListenOptions options;
   const Clocks clocks;
-  const LogFn log;
   const ConnectionFactory factory;
   const RefusalFn refusal;
   SourceMetrics& metrics;
@@ -210,7 +194,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
   tcp::acceptor acceptor;
   asio::steady_timer retry_timer;
   asio::steady_timer sweep_timer;
-  AcceptLog accept_log;
+  LimitedLog accept_log;
 
   mutable std::mutex mutex;
   std::condition_variable all_closed;

@@ -92,8 +92,8 @@ class Metrics {
   prometheus::Gauge& SortObservedRate(std::string_view sorter, int key_bits, std::size_t window);
   /// tidemark_query_seconds{method}.
   prometheus::Histogram& QuerySeconds(std::string_view method);
-  /// tidemark_query_errors_total{method,code}; code as gRPC names it. method="watch": see
-  /// server/rpc/watch_reactor.h.
+  /// tidemark_query_errors_total{method,code}; code as gRPC names it. method="watch" and
+  /// "executor" are no calls: server/rpc/watch_reactor.h, executor.h.
   prometheus::Counter& QueryErrors(std::string_view method, std::string_view code);
   /// tidemark_access_refused_total{protocol,reason}: calls and connections that the rules refused;
   /// protocol: grpc, tcp, http, statsd_tcp, statsd_udp; reason: no_credentials, unknown_token,
