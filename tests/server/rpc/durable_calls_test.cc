@@ -95,7 +95,7 @@ TEST_F(DurableCallsTest, NoThreadWaitsForADiskThatHangs) {
   held.push_back(std::async(std::launch::async, [this] { return Unsubscribe("q0"); }));
   ASSERT_TRUE(WaitUntil([&] { return subscriptions() == 4 * kThreads - 1; }));
   EXPECT_EQ(Top(), grpc::OK);
-  EXPECT_EQ(server_->calls.running(), held.size());
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == held.size(); }));
   disk_.HoldSyncs(false);
   for (auto& call : held) EXPECT_EQ(call.get(), grpc::OK);
   EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -44,6 +45,12 @@ class PeerCallsTest : public testing::Test {
     return call;
   }
   double Waiting() { return server_->metrics().QueueDepth("query").Value(); }
+  // A call that has been answered gives its place back a moment after the answer has come.
+  bool MayBegin(std::uint64_t calls) {
+    PeerShare share;
+    return server_->peers->Take("127.0.0.1", PeerResource::kCalls, 0, "grpc", share).ok() &&
+           share.TryResize(calls);
+  }
   double Refused(const std::string& reason) {
     return server_->metrics().PeerRefused("grpc", reason).Value();
   }
@@ -111,7 +118,9 @@ TEST_F(PeerCallsTest, CallsAboutStreamsAreCallsToo) {
   auto first = WaitingQuantiles();
   const auto streams = v1::StreamService::NewStub(server_->channel);
   const auto info = v1::InfoService::NewStub(server_->channel);
-  const auto call = [](auto& stub, const auto& method, const auto& request, auto response) {
+  std::atomic<std::uint64_t> places = 1;  // that are waited for
+  const auto call = [&](auto& stub, const auto& method, const auto& request, auto response) {
+    EXPECT_TRUE(WaitUntil([&] { return MayBegin(places); }));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     return (stub.get()->*method)(&context, request, &response);
@@ -138,6 +147,8 @@ TEST_F(PeerCallsTest, CallsAboutStreamsAreCallsToo) {
                 v1::ListStreamsResponse());
   });
   ASSERT_TRUE(WaitUntil([&] { return Waiting() > waiting; }));
+  EXPECT_FALSE(MayBegin(1));
+  places = 0;
   for (const grpc::Status& status : all()) {
     EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
     EXPECT_EQ(status.error_message(), kTwoCalls);

@@ -187,7 +187,7 @@ TEST_F(QueryCallsTest, AnAnswerOfMicrosecondsNeedsNoQueryThread) {
   // What must wait or sort is left to a query thread; all of them are held.
   const auto soon = [] { return system_clock::now() + milliseconds(50); };
   EXPECT_EQ(Quantile("many", 0.5, soon()).error_code(), grpc::DEADLINE_EXCEEDED);
-  EXPECT_EQ(server_->calls.running(), 1u);
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 1; }));
   server_->query_barrier.Open();
   EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
 }
@@ -198,7 +198,7 @@ TEST_F(QueryCallsTest, ACallThatIsOverIsNotBegun) {
   server_->HoldQueries();
   const grpc::Status status = ManyQuantiles("s", system_clock::now() + milliseconds(50));
   EXPECT_EQ(status.error_code(), grpc::DEADLINE_EXCEEDED);
-  EXPECT_EQ(server_->calls.running(), 1u);
+  EXPECT_TRUE(WaitUntil([&] { return server_->calls.running() == 1; }));
   // The server's deadline is as much later as the request was under way.
   const auto later = system_clock::now() + milliseconds(100);
   WaitUntil([&] { return system_clock::now() > later; });
