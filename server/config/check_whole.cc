@@ -55,10 +55,11 @@ std::vector<std::string> AccessFaults(const Config& config) {
   }
   if (!config.listen.allow_insecure && faults.empty()) {
     for (const std::string& one : InsecureListeners(config)) {
+      // Over UDP StatsD can have neither.
       faults.push_back(fmt::format(
-          "{} and other machines reach it; expected both ([tls], [access]), an address such as "
-          "127.0.0.1, or listen.allow_insecure = true",
-          one));
+          "{} and other machines reach it; expected {}an address such as 127.0.0.1, or "
+          "listen.allow_insecure = true",
+          one, one.starts_with("listen.statsd") ? "" : "both ([tls], [access]), "));
     }
   }
   return faults;
@@ -156,17 +157,19 @@ std::string CheckWhole(const Config& config) {
                     "expected daemon.data_dir",
                     Quote(config.store.durability)));
   }
-  if (!config.daemon.data_dir.empty()) {
-    if (const std::string why = CheckWritableFolder(config.daemon.data_dir); !why.empty()) {
-      faults.push_back(fmt::format("daemon.data_dir: the folder {} cannot be written: {}",
-                                   Quote(config.daemon.data_dir), why));
-    }
-  }
   for (std::string& fault : AccessFaults(config)) faults.push_back(std::move(fault));
   std::string all;
   for (const std::string& fault : faults)
     all += fmt::format("{}{}", all.empty() ? "" : "\n", fault);
   return all;
+}
+
+std::string CheckDataFolder(const Config& config) {
+  if (config.daemon.data_dir.empty()) return "";
+  const std::string why = CheckWritableFolder(config.daemon.data_dir);
+  if (why.empty()) return "";
+  return fmt::format("daemon.data_dir: the folder {} cannot be written: {}",
+                     Quote(config.daemon.data_dir), why);
 }
 
 }  // namespace tidemark::server

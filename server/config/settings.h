@@ -60,9 +60,13 @@ std::string Quote(std::string_view text);
 /// `did you mean "..."?` in parentheses after a blank, or "" if nothing is near.
 std::string Suggest(std::string_view unknown, std::span<const std::string> known);
 
-/// What no single setting can see: settings that contradict each other, the data folder.
+/// What no single setting can see: settings that contradict each other.
 /// One line for each fault; "" if there is none.
 std::string CheckWhole(const Config& config);
+
+/// The same of daemon.data_dir, by making a file there: not at a reload, which is not to depend on
+/// the disk.
+std::string CheckDataFolder(const Config& config);
 
 }  // namespace tidemark::server
 

@@ -365,7 +365,7 @@ absl::Status Daemon::Parts::Reload() {
 
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Daemon::~Daemon() { Shutdown(); }
+Daemon::~Daemon() { Shutdown().IgnoreError(); }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const Config& config, ConfigSource source) {
   auto daemon =
@@ -385,9 +385,9 @@ void Daemon::Tick() { parts_->pipeline.Trim(); }
 
 std::string Daemon::Stalled() { return parts_->progress.Stalled(); }
 
-void Daemon::Shutdown() {
+absl::Status Daemon::Shutdown(const std::function<void()>& saving) {
   Parts& parts = *parts_;
-  if (parts.stopping.exchange(true)) return;
+  if (parts.stopping.exchange(true)) return absl::OkStatus();
   const auto begun = std::chrono::steady_clock::now();
   const auto end = begun + std::chrono::seconds(parts.config.daemon.shutdown_deadline_s);
   const auto left = [&] {
@@ -401,15 +401,17 @@ void Daemon::Shutdown() {
     parts.grpc->SetServing(false);
     parts.grpc->EndPushes();
   }
+  if (parts.tcp) parts.tcp->BeginStop();
   // Sources first: what they have read is taken in and acknowledged. Then calls and subscriptions,
   // then the windows, and the metrics at the very last, so that a scrape can still see all of it.
   // StatsD waits for room in the queue to the sorters, and so gets no more than half of the time.
   if (parts.statsd) parts.statsd->Stop(left() / 2);
-  if (parts.tcp) parts.tcp->Stop(left());
   // Senders that do not read their acknowledgements get half of what is left; then they are cut.
+  if (parts.tcp) parts.tcp->Stop(left() / 2);
   if (parts.grpc) parts.grpc->Stop(left() / 2);
   // Acknowledgements have left; what had none is synced, too.
-  if (parts.log) parts.log->Stop();
+  if (parts.log && parts.log->SavesAtStop() && saving) saving();
+  const absl::Status saved = parts.log ? parts.log->Stop() : absl::OkStatus();
   parts.pipeline.Stop();
   parts.io.Stop();
   if (parts.http) parts.http->Stop();
@@ -417,6 +419,7 @@ void Daemon::Shutdown() {
   Log(LogLevel::kInfo, "stopped",
       {{"values", parts.pipeline.values()},
        {"drain_ms", std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()}});
+  return saved;
 }
 
 absl::Status WritePortsFile(const std::string& path,

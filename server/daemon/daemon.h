@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
 
@@ -42,8 +43,8 @@ class Daemon {
   /// Those that are served, with the ports in use.
   const std::vector<Endpoint>& endpoints() const;
 
-  /// Log level and defaults of new streams change at once; other settings that differ are logged as
-  /// needing a restart. On any error everything stays as it was.
+  /// Log level and format, defaults of new streams, rules, tokens and certificates change at once;
+  /// other settings that differ are logged as needing a restart. On any error all stays as it was.
   absl::Status Reload();
 
   /// Gives memory of idle streams back, and deletes those that were idle for limits.stream_ttl_s.
@@ -55,8 +56,10 @@ class Daemon {
   /// (progress_check.h). Thread: one.
   std::string Stalled();
 
-  /// Drains within the configured deadline. May be called once.
-  void Shutdown();
+  /// Drains within the configured deadline. `saving` is called before a last snapshot, if there is
+  /// one: it takes as long as the disk does. May be called once.
+  /// Errors: not everything that was taken in is in the log or the snapshot, which is also logged.
+  absl::Status Shutdown(const std::function<void()>& saving = {});
 
  private:
   struct Parts;

@@ -1,6 +1,7 @@
 // tidemarkd: reads the settings, runs the daemon until SIGTERM or SIGINT.
 //
-// Exit status: 0 done, 1 the daemon could not start, 2 the settings are wrong.
+// Exit status: 0 done, 1 the daemon could not start or not save what it took in, 2 the settings are
+// wrong.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <iostream>
 
 #include "server/config/config.h"
+#include "server/config/settings.h"
 #include "server/daemon/access_settings.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/service_manager.h"
@@ -52,6 +54,21 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Ends the process at once, by the signal itself, so that whoever waits for it sees which. The
+// kernel keeps the default action of a signal from the first process of a container.
+void EndBySignal(int number) {
+  raise(number);
+  constexpr int kShellStatus = 128;
+  _exit(kShellStatus + number);
+}
+
+void LetSignalsEnd() {
+  struct sigaction action {};
+  action.sa_handler = EndBySignal;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (const int number : {SIGTERM, SIGINT, SIGALRM}) sigaction(number, &action, nullptr);
+}
+
 int Main(int argc, char** argv) {
   const EnvLookup env = [](const char* name) -> const char* { return std::getenv(name); };
   const absl::StatusOr<ParsedArgs> args = ParseCommandLine(argc, argv, env);
@@ -60,6 +77,10 @@ int Main(int argc, char** argv) {
     return 2;
   }
   if (args->action == ParsedArgs::Action::kRun || args->check_config) {
+    if (const std::string fault = CheckDataFolder(args->config); !fault.empty()) {
+      std::cerr << fault << "\n";
+      return 2;
+    }
     constexpr std::int64_t kMicros = 1'000'000;
     const auto access = LoadAccess(args->config, std::time(nullptr) * kMicros);
     if (!access.ok()) {
@@ -133,15 +154,21 @@ int Main(int argc, char** argv) {
       manager.Stopping();
       // A second one ends the process at once. Not SIGHUP: whoever renews certificates or rotates
       // logs does not know of the shutdown.
+      LetSignalsEnd();
       sigdelset(&signals, SIGHUP);
       pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
       // The drain keeps to the deadline by itself; should something hang, SIGALRM ends the process.
       constexpr std::uint64_t kGraceSeconds = 5;
       alarm(static_cast<unsigned>(args->config.daemon.shutdown_deadline_s + kGraceSeconds));
+      // What only the last snapshot has is not given up as soon.
+      const auto saving = [&manager] {
+        constexpr std::chrono::seconds kSaving{600};
+        manager.Extend(kSaving);
+        alarm(static_cast<unsigned>(kSaving.count()));
+      };
       // It says "ready", and the ports may soon be somebody else's.
       remove_ports_file();
-      (*daemon)->Shutdown();
-      return 0;
+      return (*daemon)->Shutdown(saving).ok() ? 0 : 1;
     }
     // Also where one signal follows another.
     const SteadyClock::time_point now = SteadyClock::now();

@@ -75,6 +75,10 @@ void ServiceManager::Reloading() const {
   Tell(Concat("RELOADING=1\nMONOTONIC_USEC=", now.tv_sec * kUsPerSecond + now.tv_nsec / kNsPerUs));
 }
 
+void ServiceManager::Extend(std::chrono::seconds time) const {
+  Tell(Concat("EXTEND_TIMEOUT_USEC=", std::chrono::microseconds(time).count()));
+}
+
 void ServiceManager::Tell(const std::string& message) const {
   if (address_.empty()) return;
   if (const std::string error = Send(address_, message); !error.empty()) {

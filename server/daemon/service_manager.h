@@ -32,6 +32,8 @@ class ServiceManager {
   /// Ready is to follow, whether or not the new configuration was taken.
   void Reloading() const;
   void Stopping() const { Tell("STOPPING=1"); }
+  /// So long from now on may the stop take, whatever its configuration says (TimeoutStopSec).
+  void Extend(std::chrono::seconds time) const;
   /// Only while the daemon does its work (progress_check.h).
   void Alive() const { Tell("WATCHDOG=1"); }
 

@@ -99,15 +99,16 @@ void StoredLog::TakeSnapshots(const Config& config, Pipeline& pipeline,
                               const LoadedSnapshot& loaded) {
   snapshots_.emplace(store::PosixFileSystem(), config.daemon.data_dir + "/store", pipeline,
                      log_.get(), loaded.header, loaded.highest_number);
-  snapshots_->Run(std::chrono::seconds(config.store.snapshot_interval_s),
-                  [this](const absl::StatusOr<SnapshotReport>& taken) { OnSnapshot(taken); });
+  snapshots_->Run(
+      std::chrono::seconds(config.store.snapshot_interval_s),
+      [this](const absl::StatusOr<SnapshotReport>& taken) { OnSnapshot(taken).IgnoreError(); });
 }
 
-void StoredLog::OnSnapshot(const absl::StatusOr<SnapshotReport>& taken) {
+absl::Status StoredLog::OnSnapshot(const absl::StatusOr<SnapshotReport>& taken) {
   metrics_.snapshots(taken.ok()).Increment();
   if (!taken.ok()) {
     Log(LogLevel::kError, "no snapshot", {{"error", std::string(taken.status().message())}});
-    return;
+    return taken.status();
   }
   metrics_.snapshot_timestamp().Set(
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
@@ -118,6 +119,7 @@ void StoredLog::OnSnapshot(const absl::StatusOr<SnapshotReport>& taken) {
        {"streams", taken->streams},
        {"bytes", taken->bytes},
        {"ms", Milliseconds(taken->took)}});
+  return absl::OkStatus();
 }
 
 void StoredLog::UpdateMetrics() {
@@ -134,17 +136,19 @@ void StoredLog::UpdateMetrics() {
   metrics_.log_failures().Increment(more(now.failures, before.failures));
 }
 
-void StoredLog::Stop() {
+absl::Status StoredLog::Stop() {
   if (snapshots_) {
     snapshots_->Stop();
-    if (!log_) OnSnapshot(snapshots_->Take());
+    if (!log_) return OnSnapshot(snapshots_->Take());
   }
-  if (!log_) return;
+  if (!log_) return absl::OkStatus();
 
-  if (const absl::Status status = log_->Stop(); !status.ok()) {
+  const absl::Status status = log_->Stop();
+  if (!status.ok()) {
     Log(LogLevel::kError, "not all that was taken in is in the log",
         {{"error", std::string(status.message())}});
   }
+  return status;
 }
 
 absl::StatusOr<std::unique_ptr<StoredLog>> OpenStoredLog(const Config& config, Pipeline& pipeline,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/config/config.h"
 #include "server/durability/durable_log.h"
@@ -25,14 +26,16 @@ class StoredLog {
 
   /// From now on. Call once.
   void TakeSnapshots(const Config& config, Pipeline& pipeline, const LoadedSnapshot& loaded);
-  /// When no source takes anything in any more, and the pipeline still runs: in mode snapshot the
-  /// last one is taken. What fails is logged.
-  void Stop();
+  /// Whether Stop takes a snapshot, which is as long as the disk needs: in mode snapshot.
+  bool SavesAtStop() const { return snapshots_ && !log_; }
+  /// When no source takes anything in any more, and the pipeline still runs. Errors: not all that
+  /// was taken in is in the log or in the snapshot; it has been logged.
+  absl::Status Stop();
   /// Before a scrape.
   void UpdateMetrics();
 
  private:
-  void OnSnapshot(const absl::StatusOr<SnapshotReport>& taken);
+  absl::Status OnSnapshot(const absl::StatusOr<SnapshotReport>& taken);
 
   store::FolderLock lock_;
   Metrics& metrics_;

@@ -222,7 +222,7 @@ absl::Status StreamServer::Start() {
 
 std::uint16_t StreamServer::port() const { return impl_->port; }
 
-void StreamServer::Stop(std::chrono::milliseconds deadline) {
+void StreamServer::BeginStop() {
   {
     const std::lock_guard lock(impl_->mutex);
     if (std::exchange(impl_->stopping, true)) return;
@@ -239,6 +239,10 @@ void StreamServer::Stop(std::chrono::milliseconds deadline) {
   });
   closed.get_future().wait();
   for (const auto& connection : impl_->Snapshot()) connection->Stop();
+}
+
+void StreamServer::Stop(std::chrono::milliseconds deadline) {
+  BeginStop();
   std::unique_lock lock(impl_->mutex);
   const auto empty = [this] { return impl_->connections.empty(); };
   if (impl_->all_closed.wait_for(lock, deadline, empty)) return;

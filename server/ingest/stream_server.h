@@ -25,8 +25,8 @@ using RefusalFn = std::function<std::string(const std::string& why)>;
 using ConnectionFactory =
     std::function<std::shared_ptr<Connection>(boost::asio::ip::tcp::socket, ConnectionContext&)>;
 
-/// Thread: Start, Stop and the destructor from one thread, which is none of the io_context's; the
-/// rest from any. Lifetime: io, sink and metrics outlive it.
+/// Thread: Start, BeginStop, Stop and the destructor from one thread, which is none of the
+/// io_context's; the rest from any. Lifetime: io, sink and metrics outlive it.
 class StreamServer {
  public:
   /// `refusal`: what a connection beyond a limit is told before it is closed.
@@ -44,9 +44,13 @@ class StreamServer {
   /// The port in use; 0 before Start.
   std::uint16_t port() const;
 
-  /// Accepts no more, has every connection take in what it has read (see Connection) and flush its
-  /// answers, waits for them at most `deadline`, closes the rest. When it returns nothing touches
-  /// the sink any more. May be called again. REQUIRES: the io_context is still being run.
+  /// Accepts no more, and has every connection take in what it has read (see Connection) and flush
+  /// its answers. Does not wait for them. May be called again.
+  /// REQUIRES: the io_context is still being run.
+  void BeginStop();
+  /// BeginStop, then waits at most `deadline` for the connections and closes the rest. When it
+  /// returns nothing touches the sink any more. May be called again.
+  /// REQUIRES: the io_context is still being run.
   void Stop(std::chrono::milliseconds deadline);
 
   /// Closes connections that have been idle for too long, by the steady clock, and frees the

@@ -499,6 +499,8 @@ TcpServer::~TcpServer() = default;
 
 absl::Status TcpServer::Start() { return impl_->server.Start(); }
 std::uint16_t TcpServer::port() const { return impl_->server.port(); }
+void TcpServer::BeginStop() { impl_->server.BeginStop(); }
+
 void TcpServer::Stop(std::chrono::milliseconds deadline) { impl_->server.Stop(deadline); }
 void TcpServer::Sweep() { impl_->server.Sweep(); }
 std::size_t TcpServer::connections() const { return impl_->server.connections(); }

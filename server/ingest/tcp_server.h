@@ -38,8 +38,8 @@ struct TcpServerOptions {
   std::size_t handles_max = 65'536;
 };
 
-/// Thread: Start, Stop and the destructor from one thread, which is none of the io_context's.
-/// Lifetime: io, sink and metrics outlive it.
+/// Thread: Start, BeginStop, Stop and the destructor from one thread, which is none of the
+/// io_context's. Lifetime: io, sink and metrics outlive it.
 class TcpServer {
  public:
   /// The clocks are asked once for each read; `log` may be empty.
@@ -51,7 +51,8 @@ class TcpServer {
   /// Listens. Errors as StreamServer::Start.
   absl::Status Start();
   std::uint16_t port() const;
-  /// See StreamServer::Stop. Peers are told with a fatal ERROR UNAVAILABLE.
+  /// As those of StreamServer. Peers are told with a fatal ERROR UNAVAILABLE.
+  void BeginStop();
   void Stop(std::chrono::milliseconds deadline);
   /// See StreamServer::Sweep.
   void Sweep();

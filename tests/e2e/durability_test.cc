@@ -518,6 +518,14 @@ TEST_F(DurabilityTest, SnapshotsAloneSurviveAStop) {
   EXPECT_NE(back.err.find("holds a log"), std::string::npos) << back.err;
 }
 
+// Who stops a daemon is told that a restart would not have what was there.
+TEST_F(DurabilityTest, AnEndWithoutItsSnapshotIsNoGoodEnd) {
+  TestDaemon daemon({"--data-dir", data_.path(), "--durability", "snapshot"});
+  std::filesystem::remove_all(data_ / "store");
+  daemon.Stop(1);
+  EXPECT_NE(daemon.process().err().find("no snapshot"), std::string::npos);
+}
+
 TEST_F(DurabilityTest, TwoDaemonsDoNotShareAFolder) {
   TestDaemon daemon(Flags());
   const Completed second =

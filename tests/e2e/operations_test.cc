@@ -2,6 +2,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,6 +15,8 @@
 
 #include "tests/e2e/test_daemon.h"
 #include "tests/summaries/cases.h"
+#include "tests/support/raw_socket.h"
+#include "wire/frame.h"
 
 namespace tidemark::test {
 namespace {
@@ -342,6 +345,36 @@ TEST(Operations, AHangUpDuringShutdownChangesNothing) {
   EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(daemon.ports_file()); }));
   daemon.process().Signal(SIGHUP);
   EXPECT_EQ(daemon.process().Wait(), 0);
+}
+
+// A peer that reads no answers holds the drain up for seconds.
+TEST(Operations, ASecondSignalEndsItAtOnce) {
+  TestDaemon daemon;
+  RawSocket socket(daemon.port("tcp"), 2048);
+  std::string bytes, batches;
+  wire::AppendPreamble(bytes);
+  wire::AppendOpen(bytes, 1, wire::WireType::kFloat64, "s");
+  for (int i = 0; i < 1000; ++i) wire::AppendBatch(batches, 1, 0, wire::WireType::kDefault, {});
+  pollfd room{socket.fd(), POLLOUT, 0};
+  do {  // until nobody takes anything
+    if (bytes.empty()) bytes = batches;
+    bytes.erase(0, socket.SendSome(bytes));
+  } while (poll(&room, 1, 300) == 1);
+  daemon.process().Signal(SIGTERM);
+  EXPECT_TRUE(WaitUntil([&] { return !std::filesystem::exists(daemon.ports_file()); }));
+  daemon.Stop(128 + SIGTERM);
+}
+
+// Certificates and tokens are to be replaced whatever the disk does.
+TEST(Operations, AReloadDoesNotAskTheDataFolder) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("t.toml", "");
+  std::filesystem::create_directory(folder / "data");
+  TestDaemon daemon({"--config", path, "--data-dir", folder / "data"});
+  std::filesystem::remove_all(folder / "data");
+  folder.Write("t.toml", "[streams]\nquantile_epsilon = 0.03\n");
+  EXPECT_EQ(Http(daemon.port("http"), "/-/reload", "POST").code, 200);
+  EXPECT_EQ(daemon.client().CreateStream("s").config.quantile_epsilon, 0.03);
 }
 
 // Producers that never stop by themselves, and a SIGTERM in the middle of it.

@@ -75,6 +75,18 @@ TEST(ServiceManager, IsToldReadyReloadingStopping) {
   ExpectWholeLife("@tidemark-test-" + std::to_string(getpid()));
 }
 
+// A last snapshot takes as long as the disk does, which the manager's own limit does not know.
+TEST(ServiceManager, IsAskedForTimeBeforeTheLastSnapshot) {
+  const TemporaryFolder folder, data;
+  ManagerSocket manager(folder / "notify");
+  TestDaemon daemon({"--data-dir", data.path(), "--durability", "snapshot"},
+                    {{"NOTIFY_SOCKET", folder / "notify"}});
+  EXPECT_EQ(manager.Next(), "READY=1");
+  daemon.Stop();
+  EXPECT_EQ(manager.Next(), "STOPPING=1");
+  EXPECT_EQ(manager.Next(), "EXTEND_TIMEOUT_USEC=600000000");
+}
+
 TEST(ServiceManager, ADaemonThatCannotStartNeverSaysReady) {
   const TemporaryFolder folder;
   ManagerSocket manager(folder / "notify");

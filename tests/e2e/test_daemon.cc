@@ -117,13 +117,13 @@ TestDaemon::~TestDaemon() {
   if (testing::Test::HasFailure()) std::cerr << "The daemon's log:\n" << process_.err();
 }
 
-void TestDaemon::Stop() {
+void TestDaemon::Stop(int expected) {
   stopped_ = true;
   process_.Signal(SIGTERM);
   const std::optional<int> status = process_.Wait();
   EXPECT_TRUE(status.has_value()) << "tidemarkd still runs long after SIGTERM";
   if (!status) return;
-  EXPECT_EQ(*status, 0) << "tidemarkd ended with another status than 0";
+  EXPECT_EQ(*status, expected) << "tidemarkd ended with another status";
   EXPECT_TRUE(process_.NothingLeft()) << "tidemarkd left a process behind";
 }
 

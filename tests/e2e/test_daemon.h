@@ -78,7 +78,8 @@ class TestDaemon {
   /// Resident memory, from /proc.
   std::uint64_t RssBytes() const;
 
-  void Stop();
+  /// SIGTERM; `expected`: the exit status, or 128 and the signal that it ends by.
+  void Stop(int expected = 0);
   /// SIGKILL, at whatever it is doing.
   void Kill();
 

@@ -229,15 +229,21 @@ TEST_F(CommandLine, UnreadableFileIsNamed) {
 }
 
 TEST_F(CommandLine, DataFolderMustBeWritable) {
+  const auto fault = [&](const std::string& folder) {
+    const auto args = Parse({"--data-dir", folder});
+    EXPECT_TRUE(args.ok()) << "a reload does not ask the disk";
+    return args.ok() ? CheckDataFolder(args->config) : "";
+  };
   const std::string missing = (folder_ / "missing").string();
-  EXPECT_EQ(Fault({"--data-dir", missing}), "daemon.data_dir: the folder \"" + missing +
-                                                "\" cannot be written: No such file or directory");
+  EXPECT_EQ(fault(missing), "daemon.data_dir: the folder \"" + missing +
+                                "\" cannot be written: No such file or directory");
   const std::string file = File("");
-  EXPECT_EQ(Fault({"--data-dir", file}),
+  EXPECT_EQ(fault(file),
             "daemon.data_dir: the folder \"" + file + "\" cannot be written: it is not a folder");
   // No process can make a file there, root included.
-  EXPECT_THAT(Fault({"--data-dir", "/proc"}), HasSubstr("the folder \"/proc\" cannot be written"));
-  ASSERT_TRUE(Parse({"--data-dir", folder_.string()}).ok());
+  EXPECT_THAT(fault("/proc"), HasSubstr("the folder \"/proc\" cannot be written"));
+  EXPECT_EQ(fault(folder_.string()), "");
+  EXPECT_EQ(CheckDataFolder(Config()), "") << "none is none";
   EXPECT_EQ(Fault({"--durability", "log"}),
             "store.durability is \"log\" and there is no folder to write to; expected "
             "daemon.data_dir");

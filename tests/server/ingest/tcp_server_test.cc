@@ -509,11 +509,10 @@ TEST_F(TcpServerTest, StopAnswersWhatWasReadAndSaysThatItStops) {
   auto producer = Connect();
   const auto stream = producer->Open("s", WireType::kFloat64);
   ASSERT_TRUE(stream.ok());
-  std::atomic<bool> stop{false};
   absl::Status ended;
   std::thread sender([&] {
     const std::vector<double> values(1000, 1.0);
-    while (!stop) {
+    while (true) {
       if (const auto sent = producer->SendBatch(*stream, values); !sent.ok()) {
         ended = sent.status();
         break;
@@ -521,8 +520,9 @@ TEST_F(TcpServerTest, StopAnswersWhatWasReadAndSaysThatItStops) {
     }
   });
   EXPECT_TRUE(sink_.WaitForValues(100'000));
-  server_->Stop(kStopDeadline);
+  server_->BeginStop();
   sender.join();
+  server_->Stop(kStopDeadline);
   EXPECT_TRUE(absl::IsUnavailable(ended)) << ended;
   EXPECT_NE(std::string(ended.message()).find("shutting down"), std::string::npos) << ended;
   EXPECT_EQ(producer->accepted(), sink_.taken()) << "acknowledged is what was taken in";
