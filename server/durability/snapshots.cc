@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <condition_variable>
 #include <future>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -120,7 +122,7 @@ std::vector<std::string> SettleSubscriptions(Pipeline& pipeline,
   return notes;
 }
 
-absl::StatusOr<SnapshotReport> Snapshots::Take() {
+absl::StatusOr<SnapshotReport> Snapshots::Take(const std::stop_token& stop) {
   const auto begun = std::chrono::steady_clock::now();
   SnapshotReport report;
   // In this order: a stream that is created before the position is below the next stream's number,
@@ -140,6 +142,7 @@ absl::StatusOr<SnapshotReport> Snapshots::Take() {
   std::uint64_t last_logged = report.log_position;
   std::uint64_t unlogged_id = 0;
   for (const StreamHandle& stream : streams) {
+    if (stop.stop_requested()) return absl::CancelledError("the snapshot is not needed any more");
     const absl::StatusOr<std::string> image = stream->Image();
     if (absl::IsNotFound(image.status())) continue;
     if (!image.ok()) return image.status();
@@ -173,24 +176,24 @@ absl::Status Snapshots::AwaitDurable(std::uint64_t sequence) {
 }
 
 void Snapshots::Run(std::chrono::milliseconds interval, Told told) {
-  thread_ = std::thread([this, interval, told = std::move(told)] {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, interval, [this] { return stop_; })) {
+  thread_ = std::jthread([this, interval, told = std::move(told)](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    while (true) {
+      stopped.wait_for(lock, stop, interval, [] { return false; });
+      if (stop.stop_requested()) return;
       // Nothing came since the one before.
       if (log_ != nullptr && newest_ && log_->last_sequence() == newest_->log_position) continue;
-      lock.unlock();
-      told(Take());
-      lock.lock();
+      const absl::StatusOr<SnapshotReport> taken = Take(stop);
+      if (stop.stop_requested() && absl::IsCancelled(taken.status())) return;
+      told(taken);
     }
   });
 }
 
 void Snapshots::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
+  thread_.request_stop();
   if (thread_.joinable()) thread_.join();
 }
 

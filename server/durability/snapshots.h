@@ -24,11 +24,10 @@
 #define TIDEMARK_SERVER_DURABILITY_SNAPSHOTS_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -97,13 +96,13 @@ class Snapshots {
   Snapshots& operator=(const Snapshots&) = delete;
 
   /// Takes one now. Two stay, this and the one before it, and the log from that one's position on.
-  /// Waits for windows under way: the pipeline must run. Errors: the file system's, the log's;
-  /// there is then no new one, and nothing was removed.
-  absl::StatusOr<SnapshotReport> Take();
+  /// Waits for windows under way: the pipeline must run. Errors: the file system's, the log's,
+  /// CANCELLED once `stop` says so; there is then no new one, and nothing was removed.
+  absl::StatusOr<SnapshotReport> Take(const std::stop_token& stop = {});
 
   /// From now on one every `interval`, by a thread of its own, until Stop.
   void Run(std::chrono::milliseconds interval, Told told);
-  /// After the one that is being taken.
+  /// The one that Run is taking is given up, after the stream that it is at; nobody is told of it.
   void Stop();
 
  private:
@@ -116,10 +115,7 @@ class Snapshots {
   std::optional<store::SnapshotHeader> newest_;
   std::uint64_t highest_number_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;  // guarded by mutex_
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace tidemark::server

@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -192,6 +193,35 @@ TEST(Snapshots, KnowWhatCameWhileTheyWereTaken) {
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_EQ(taken->streams, 1u) << "the others were deleted before their turn";
   some("goes on", 2);
+  const std::string before = Seen(pipeline);
+  ASSERT_TRUE(live.log().Stop().ok());
+  LoggedPipeline again(under);
+  EXPECT_EQ(Seen(again.pipeline()), before);
+}
+
+// An end does not wait for what the log has anyway.
+TEST(Snapshots, AreGivenUpAndTheNextIsWhole) {
+  testing::FakeDisk under;
+  MeanwhileDisk disk(under);
+  LoggedPipeline live(disk);
+  Pipeline& pipeline = live.pipeline();
+  Random random(11);
+  for (const char* name : {"a", "b"}) {
+    SomeBatch(random, pipeline, pipeline.Open(name, ValueType::kFloat64).value(), 1000);
+  }
+  Snapshots snapshots(disk, kLogFolder, pipeline, &live.log(), std::nullopt, 0);
+  std::stop_source stop;
+  disk.meanwhile = [&] { stop.request_stop(); };
+  EXPECT_TRUE(absl::IsCancelled(snapshots.Take(stop.get_token()).status()));
+  EXPECT_FALSE(store::NewestSnapshot(under, kLogFolder).value().header);
+  // The thread of its own ends at once, too.
+  int told = 0;
+  snapshots.Run(std::chrono::hours(1), [&](const auto&) { ++told; });
+  snapshots.Stop();
+  EXPECT_EQ(told, 0);
+  const absl::StatusOr<SnapshotReport> taken = snapshots.Take();
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(taken->streams, 2u);
   const std::string before = Seen(pipeline);
   ASSERT_TRUE(live.log().Stop().ok());
   LoggedPipeline again(under);
