@@ -1,5 +1,7 @@
 #include "server/ingest/connection.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -35,6 +37,12 @@ std::string PeerName(const asio::ip::tcp::socket& socket) {
   const auto endpoint = socket.remote_endpoint(error);
   if (error) return "unknown peer";
   return endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+}
+
+// The peer has reset the connection, or TCP has given it up. Not: it has ended sending.
+bool IsReset(int descriptor) {
+  pollfd asked{.fd = descriptor, .events = 0, .revents = 0};  // errors come unasked
+  return poll(&asked, 1, 0) == 1 && (asked.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 // What is known of a peer by its address.
@@ -167,7 +175,19 @@ void Connection::Abort() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     if (self->state_ == State::kOpen && !self->handshaking_ && self->DrainsAtStop()) {
       self->AtEnd(End::kStop, self->buffer_.readable());
-      self->RefuseArrived();
+      self->RefuseArrived(End::kStop);
+    }
+    self->Close();
+  });
+}
+
+void Connection::CloseIfReset() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ != State::kOpen || !self->waits_for_sink()) return;
+    if (!IsReset(self->socket_.native_handle())) return;
+    if (self->DrainsAtStop()) {
+      self->AtEnd(End::kReset, self->buffer_.readable());
+      self->RefuseArrived(End::kReset);
     }
     self->Close();
   });
@@ -354,13 +374,13 @@ void Connection::TakeInNoMore() {
     if (!tls_) socket_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, error);
     peer_ended_ = error == asio::error::eof;
     AtEnd(peer_ended_ ? End::kPeer : End::kStop, buffer_.readable());
-    RefuseArrived();
+    RefuseArrived(End::kStop);
   }
   Finish();
 }
 
 // Bytes that have come since Stop, or that the sink had no room for.
-void Connection::RefuseArrived() {
+void Connection::RefuseArrived(End end) {
   std::array<std::byte, kRefusedChunk> chunk;
   // No more than there is now: a peer that never stops would keep us here.
   for (std::size_t left = Available(); left > 0;) {
@@ -368,7 +388,7 @@ void Connection::RefuseArrived() {
     const std::size_t bytes = ReadSome(std::span(chunk).first(std::min(left, chunk.size())), error);
     if (error || bytes == 0) return;
     context_.metrics.bytes.Increment(static_cast<double>(bytes));
-    AtEnd(End::kStop, std::span(chunk).first(bytes));
+    AtEnd(end, std::span(chunk).first(bytes));
     left -= bytes;
   }
 }

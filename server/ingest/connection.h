@@ -3,7 +3,7 @@
 //
 //   (TLS: handshake, or kClosed when it fails or takes too long; nothing is parsed before its end)
 //   kOpen ──► Parse says kClose, peer ended, Stop ──► kFlushing ──► kLingering ──► kClosed
-//     └────────────────── read or write failed, Abort ───────────────────────────────┘
+//     └────────────────── read or write failed, Abort, CloseIfReset ─────────────────┘
 //
 // Flow control, in order of importance:
 //  1. sink.saturated(): reading stops until the sink's WhenReady; counted in `paused`.
@@ -16,6 +16,13 @@
 // AtEnd. Closing: answers are flushed, then our side is shut, then what the peer still sends is
 // read and thrown away until it ends, is quiet, or a limit is reached: closing with unread bytes
 // would make TCP reset the connection, and the peer could lose the very message that says why.
+//
+// A connection that waits for the sink waits for nothing on its socket, so its server looks whether
+// the peer is still there (CloseIfReset). After a reset nobody waits for answers: what was not
+// taken in was not acknowledged, and a protocol that acknowledges nothing counts what had arrived.
+// The connection ends, for its place and its buffer are worth more to others. After a mere end it
+// stays: a peer may end sending and wait for its answers, or need none, and the kernel does not say
+// whether it has gone.
 //
 // Thread: handlers run on the connection's strand; Stop, Abort and last_activity from any thread.
 // Lifetime: handlers keep it alive; after OnClosed it touches nothing but itself.
@@ -86,6 +93,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Abort();
   /// Ends the connection because nothing arrived for so long.
   void CloseIdle();
+  /// Closes now if the connection waits for the sink and its peer has reset it, or TCP has given it
+  /// up. Costs a system call.
+  void CloseIfReset();
   /// Gives back what a quiet connection need not hold: what the protocol has cached, and the read
   /// buffer, if it is empty.
   void ReleaseBuffer();
@@ -101,14 +111,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  protected:
   enum class Parsed { kNeedMore, kPaused, kClose };
-  enum class End { kPeer, kStop, kIdle, kStranger };
+  enum class End { kPeer, kStop, kIdle, kStranger, kReset };
 
   /// Consumes frames or lines of `bytes`, stopping with kPaused when MustPause(). On kNeedMore
   /// `needed` says how many bytes, counted after `consumed`, would get it further.
   virtual Parsed Parse(std::span<const std::byte> bytes, std::size_t& consumed,
                        std::size_t& needed) = 0;
   /// The connection ends and `rest` is all that is left; may append a last answer. With
-  /// DrainsAtStop kStop comes again with each further piece that is not taken in.
+  /// DrainsAtStop kStop comes again with each further piece that is not taken in; and so does
+  /// kReset, which without it does not come at all.
   virtual void AtEnd(End end, std::span<const std::byte> rest) = 0;
   /// The peer must still show who it is. It has handshake_timeout for it, TLS's handshake included;
   /// then the connection ends with kStranger, counted as a refusal for want of credentials.
@@ -156,7 +167,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool MakeRoom();
   void Progress();
   void TakeInNoMore();
-  void RefuseArrived();
+  void RefuseArrived(End end);
   std::size_t Available();
   void PauseForSink();
   std::size_t UnsentBytes() const { return out_.size() + writing_.size() + HeldBytes(); }

@@ -23,7 +23,8 @@ class StatsdConnection final : public Connection {
       : Connection(std::move(socket), shared),
         limits_(limits),
         batcher_(shared.sink, metrics, Source::kStatsdTcp, gauges, limits, log),
-        refused_at_stop_(metrics.Refused(Source::kStatsdTcp, "shutting_down")) {
+        refused_at_stop_(metrics.Refused(Source::kStatsdTcp, "shutting_down")),
+        refused_at_reset_(metrics.Refused(Source::kStatsdTcp, "reset")) {
     batcher_.ActFor(&caller());
   }
 
@@ -54,8 +55,8 @@ class StatsdConnection final : public Connection {
   }
 
   void AtEnd(End end, std::span<const std::byte> rest) override {
-    if (end == End::kStop) {
-      RefuseAtStop(rest);
+    if (end == End::kStop || end == End::kReset) {
+      (end == End::kStop ? refused_at_stop_ : refused_at_reset_).Increment(LinesNotTaken(rest));
       return;
     }
     if (rest.empty() || skipping_) return;
@@ -68,9 +69,9 @@ class StatsdConnection final : public Connection {
   void SayWhy(const absl::Status& /*refused*/) override {}  // StatsD has no answers
   void OnQuiet() override { batcher_.Forget(); }
 
-  // Counts the lines that begin in `rest`, a half one too: how it would have gone on is not known.
-  void RefuseAtStop(std::span<const std::byte> rest) {
-    std::uint64_t lines = 0;
+  // The lines that begin in `rest`, a half one too: how it would have gone on is not known.
+  double LinesNotTaken(std::span<const std::byte> rest) {
+    double lines = 0;
     for (const std::byte byte : rest) {
       if (byte == std::byte{'\n'}) {
         skipping_ = in_refused_ = false;
@@ -79,14 +80,15 @@ class StatsdConnection final : public Connection {
         in_refused_ = true;
       }
     }
-    refused_at_stop_.Increment(static_cast<double>(lines));
+    return lines;
   }
 
   const StatsdLimits& limits_;
   StatsdBatcher batcher_;
   prometheus::Counter& refused_at_stop_;
+  prometheus::Counter& refused_at_reset_;
   bool skipping_ = false;    // the rest of a line that is too long
-  bool in_refused_ = false;  // the rest of a line that is counted in refused_at_stop_
+  bool in_refused_ = false;  // the rest of a line that is counted as one of the two
 };
 
 }  // namespace

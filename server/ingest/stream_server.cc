@@ -151,6 +151,7 @@ struct StreamServer::Impl : std::enable_shared_from_this<Impl> {
     for (const auto& connection : Snapshot()) {
       const RecordedTime quiet = time - connection->last_activity();
       const RecordedTime idle = time - connection->last_progress();
+      if (connection->waits_for_sink()) connection->CloseIfReset();
       if (options.idle_timeout.count() > 0 && idle >= options.idle_timeout.count() &&
           !connection->waits_for_sink()) {
         connection->CloseIdle();

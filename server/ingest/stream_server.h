@@ -53,8 +53,8 @@ class StreamServer {
   /// REQUIRES: the io_context is still being run.
   void Stop(std::chrono::milliseconds deadline);
 
-  /// Closes connections that have been idle for too long, by the steady clock, and frees the
-  /// buffers of quiet ones.
+  /// Closes connections that have been idle for too long, by the steady clock, and those that wait
+  /// for the sink and whose peer has reset them; frees the buffers of quiet ones.
   /// Called by the server's own timer; public for tests that pass in their own time.
   void Sweep();
 

@@ -181,6 +181,8 @@ class FramedConnection final : public Connection {
               "closed: nothing arrived for " +
                   std::to_string(options_.listen.idle_timeout.count() / 1000) + " ms");
         return;
+      case End::kReset:  // nobody to tell
+        return;
     }
   }
 

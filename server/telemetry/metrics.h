@@ -57,7 +57,8 @@ class Metrics {
   /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
   /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, memory_limit, bad_value,
-  /// item_too_large, gauge_limit, log_unavailable, unknown_producer, access, shutting_down, cut.
+  /// item_too_large, gauge_limit, log_unavailable, unknown_producer, access, shutting_down, cut,
+  /// reset (a StatsD line of a peer that reset while the sink had no room).
   prometheus::Counter& Refused(Source source, std::string_view reason);
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
