@@ -2,6 +2,7 @@
 // end without a word behind the last bytes. Who gets in: tests/e2e/access_ports_test.cc.
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -10,11 +11,14 @@
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <cstddef>
 #include <ctime>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "server/access/tls_material.h"
 #include "server/ingest/io_threads.h"
@@ -159,6 +163,31 @@ TEST_F(TlsConnectionsTest, ChangesOfKeysLoseNothing) {
     ASSERT_TRUE(peer.Send("a:1|ms\n"));
   }
   EXPECT_TRUE(sink_.WaitForValues(kLines));
+}
+
+// While the sink is behind; in clear: reset_peers_test.cc.
+TEST_F(TlsConnectionsTest, LinesOfAPeerThatResetAreCounted) {
+  constexpr int kLines = 5000;
+  std::string text;
+  for (int i = 0; i < kLines; ++i) text += "a:1|ms\n";
+  sink_.SaturateAfter(1);
+  std::optional<TlsPeer> peer(std::in_place, server_->port());
+  ASSERT_TRUE(peer->connected());
+  ASSERT_TRUE(peer->Send(text));
+  ASSERT_TRUE(sink_.WaitForWaiters(1));
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ASSERT_EQ(setsockopt(peer->socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  peer.reset();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (server_->connections() > 0 && std::chrono::steady_clock::now() < deadline) {
+    server_->Sweep();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(server_->connections(), 0U);
+  EXPECT_LT(sink_.taken(), std::size_t{kLines});
+  EXPECT_EQ(
+      static_cast<double>(sink_.taken()) + metrics_.Refused(Source::kStatsdTcp, "reset").Value(),
+      kLines);
 }
 
 }  // namespace
