@@ -123,10 +123,8 @@ StatsdBatcher::StatsdBatcher(IngestSink& sink, Metrics& metrics, Source source, 
 void StatsdBatcher::Add(std::string_view text, RecordedTime now) {
   if (values_.empty() && items_.empty()) {
     const std::uint64_t version = caller_ != nullptr ? caller_->Version() : 0;
-    const std::uint64_t deletions = sink_.deletions();
-    const bool other_rules = std::exchange(access_version_, version) != version;
-    const bool fewer_streams = std::exchange(deletions_, deletions) != deletions;
-    if (other_rules || fewer_streams) ForgetNames();
+    if (std::exchange(access_version_, version) != version) ForgetNames();
+    ForgetDeleted();
   }
   const char* p = text.data();
   const char* const end = p + text.size();
@@ -404,6 +402,11 @@ void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now,
   counted.batches.Increment();
   counted.values.Increment(static_cast<double>(result.accepted));
   if (result.refused > 0) Refuse("nan", result.refused);
+}
+
+void StatsdBatcher::ForgetDeleted() {
+  const std::uint64_t deletions = sink_.deletions();
+  if (std::exchange(deletions_, deletions) != deletions) ForgetNames();
 }
 
 void StatsdBatcher::ForgetNames() {

@@ -59,6 +59,9 @@ class StatsdBatcher {
   void Flush(RecordedTime now);
   /// Gives back all memory, that of the names, too. REQUIRES: nothing to flush.
   void Forget();
+  /// Lets go of the names if the sink has deleted a stream since: a name keeps its stream's memory.
+  /// Add does so first, so this is for silence. REQUIRES: nothing to flush.
+  void ForgetDeleted();
 
   /// Streams are opened on behalf of `caller`, if the rules allow it; null: for everybody. It
   /// outlives this.

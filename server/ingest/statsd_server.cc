@@ -119,7 +119,7 @@ struct StatsdServer::Impl {
       port = tcp->port();
     }
     if (options.udp) {
-      udp.emplace(io, sink, metrics, gauges, options.limits, clocks.recorded, limited_log,
+      udp.emplace(io, sink, metrics, gauges, options.limits, clocks, limited_log,
                   options.listen.guard);
       if (absl::Status status = udp->Start(options.listen.host, port, options.udp_buffer_bytes);
           !status.ok()) {

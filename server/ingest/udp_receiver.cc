@@ -37,6 +37,8 @@ constexpr int kCallsPerTurn = 16;
 constexpr int kCallsAtStop = 4096;
 // Drops after the last datagram of a burst are counted so long after it at most.
 constexpr std::chrono::seconds kSweepInterval{1};
+// Names are forgotten when nothing has come for so long, as those of a quiet connection.
+constexpr RecordedTime kForgetMicros = 10'000'000;
 // Room for the one control message that is asked for, SO_RXQ_OVFL.
 constexpr std::size_t kControlBytes = 64;
 static_assert(CMSG_SPACE(sizeof(std::uint32_t)) <= kControlBytes);
@@ -45,11 +47,11 @@ static_assert(CMSG_SPACE(sizeof(std::uint32_t)) <= kControlBytes);
 
 struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& io_in, IngestSink& sink_in, Metrics& metrics, GaugeTable& gauges,
-       const StatsdLimits& limits, const ClockFn& now_in, LimitedLog& log, const Guard* guard_in)
+       const StatsdLimits& limits, const Clocks& clocks_in, LimitedLog& log, const Guard* guard_in)
       : io(io_in),
         guard(guard_in),
         sink(sink_in),
-        now(now_in),
+        clocks(clocks_in),
         bytes(metrics.source(Source::kStatsdUdp).bytes),
         dropped_by_kernel(metrics.Dropped(Source::kStatsdUdp, "kernel_buffer")),
         dropped_saturated(metrics.Dropped(Source::kStatsdUdp, "saturated")),
@@ -57,7 +59,8 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
         batcher(sink_in, metrics, Source::kStatsdUdp, gauges, limits, log),
         strand(asio::make_strand(io_in)),
         socket(strand),
-        sweep_timer(strand) {}
+        sweep_timer(strand),
+        last_arrival(clocks_in.steady()) {}
 
   absl::Status Open(const std::string& host, std::uint16_t port, std::size_t wanted_bytes) {
     const absl::StatusOr<asio::ip::address> address = ResolveHost(io, host, port);
@@ -133,7 +136,8 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
         recvmmsg(socket.native_handle(), messages.data(), kDatagrams, MSG_DONTWAIT, nullptr);
     if (got <= 0) return false;
     const bool saturated = sink.saturated();
-    const RecordedTime time = now();
+    const RecordedTime time = clocks.recorded();
+    last_arrival = clocks.steady();
     std::size_t read = 0;
     for (int i = 0; i < got; ++i) {
       const mmsghdr& message = messages[static_cast<std::size_t>(i)];
@@ -158,9 +162,18 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
     sweep_timer.expires_after(kSweepInterval);
     sweep_timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
       if (cancelled || !self->socket.is_open()) return;
-      self->AskForKernelDrops();
+      self->Sweep();
       self->ArmSweep();
     });
+  }
+
+  void Sweep() {
+    AskForKernelDrops();
+    if (clocks.steady() - last_arrival >= kForgetMicros) {
+      batcher.Forget();
+    } else {
+      batcher.ForgetDeleted();
+    }
   }
 
   // A datagram carries the counter as it was when that datagram was queued.
@@ -196,7 +209,7 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   asio::io_context& io;
   const Guard* const guard;
   IngestSink& sink;
-  const ClockFn& now;
+  const Clocks& clocks;
   prometheus::Counter& bytes;
   prometheus::Counter& dropped_by_kernel;
   prometheus::Counter& dropped_saturated;
@@ -210,6 +223,7 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
   asio::strand<asio::io_context::executor_type> strand;
   udp::socket socket;
   asio::steady_timer sweep_timer;
+  RecordedTime last_arrival;  // of a datagram, by the steady clock
   std::unique_ptr<char[]> memory;
   std::vector<mmsghdr> messages;
   std::vector<iovec> parts;
@@ -219,9 +233,9 @@ struct UdpReceiver::Impl : std::enable_shared_from_this<Impl> {
 };
 
 UdpReceiver::UdpReceiver(asio::io_context& io, IngestSink& sink, Metrics& metrics,
-                         GaugeTable& gauges, const StatsdLimits& limits, const ClockFn& now,
+                         GaugeTable& gauges, const StatsdLimits& limits, const Clocks& clocks,
                          LimitedLog& log, const Guard* guard)
-    : impl_(std::make_shared<Impl>(io, sink, metrics, gauges, limits, now, log, guard)) {}
+    : impl_(std::make_shared<Impl>(io, sink, metrics, gauges, limits, clocks, log, guard)) {}
 
 UdpReceiver::~UdpReceiver() { Stop(); }
 
@@ -240,7 +254,7 @@ std::size_t UdpReceiver::buffer_bytes() const { return impl_->given_bytes; }
 
 void UdpReceiver::Sweep() {
   asio::post(impl_->strand, [impl = impl_] {
-    if (impl->socket.is_open()) impl->AskForKernelDrops();
+    if (impl->socket.is_open()) impl->Sweep();
   });
 }
 

@@ -25,7 +25,7 @@ namespace tidemark::server {
 class UdpReceiver {
  public:
   UdpReceiver(boost::asio::io_context& io, IngestSink& sink, Metrics& metrics, GaugeTable& gauges,
-              const StatsdLimits& limits, const ClockFn& now, LimitedLog& log,
+              const StatsdLimits& limits, const Clocks& clocks, LimitedLog& log,
               const Guard* guard = nullptr);
   /// Stop.
   ~UdpReceiver();
@@ -35,8 +35,10 @@ class UdpReceiver {
   std::uint16_t port() const;
   /// What the kernel really gave.
   std::size_t buffer_bytes() const;
-  /// Asks the kernel how many datagrams it has dropped. Called every second by its own timer: the
-  /// kernel itself says so only with a datagram that arrives later. From any thread.
+  /// Asks the kernel how many datagrams it has dropped: the kernel itself says so only with one
+  /// that arrives later. Lets go of names if a stream was deleted, for a name keeps its stream's
+  /// memory, and of all memory when nothing has come for ten seconds by the steady clock. Called
+  /// every second by its own timer. From any thread.
   void Sweep();
   /// Reads what the kernel holds and closes. May be called again.
   void Stop();

@@ -23,6 +23,19 @@ using test::UdpSender;
 using Values = std::vector<double>;
 constexpr std::chrono::milliseconds kStopDeadline{5000};
 
+// A sink that says that streams were deleted.
+class DeletingSink : public FakeSink {
+ public:
+  std::uint64_t deletions() const override { return deletions_.load(); }
+  void DeleteAndSay(const std::string& name) {
+    Delete(name);
+    ++deletions_;
+  }
+
+ private:
+  std::atomic<std::uint64_t> deletions_{0};
+};
+
 class StatsdServerTest : public testing::Test {
  protected:
   void StartServer(StatsdServerOptions options = {}) {
@@ -33,8 +46,16 @@ class StatsdServerTest : public testing::Test {
   double Dropped(std::string_view reason) {
     return metrics_.Dropped(Source::kStatsdUdp, reason).Value();
   }
+  // Until nobody but the sink and the test holds the stream; false after ten seconds.
+  static bool IsLetGoOf(const StreamHandle& stream) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (stream.use_count() > 2 && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    return stream.use_count() == 2;
+  }
 
-  FakeSink sink_;
+  DeletingSink sink_;
   Metrics metrics_{"test"};
   std::atomic<RecordedTime> steady_{0};
   const Clocks clocks_{[] { return RecordedTime{1'000'000}; }, [this] { return steady_.load(); }};
@@ -138,6 +159,43 @@ TEST_F(StatsdServerTest, UdpThatCannotBeTakenInIsCounted) {
   ASSERT_TRUE(sink_.WaitForValues(2));
   EXPECT_EQ(sink_.Numbers("u"), (Values{1, 4}));
   EXPECT_EQ(Dropped("saturated"), 10);
+}
+
+// Else its memory would be kept until the next datagram, and counted against the others.
+TEST_F(StatsdServerTest, SilentUdpLetsGoOfADeletedStream) {
+  StartServer();
+  UdpSender udp(server_->port());
+  ASSERT_TRUE(udp.Send("u:1|ms\nv:1|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(2));
+  const StreamHandle stream = sink_.Open("u", std::nullopt).value();
+  EXPECT_EQ(stream.use_count(), 3);
+  sink_.DeleteAndSay("u");
+  server_->Sweep();
+  EXPECT_TRUE(IsLetGoOf(stream));
+  ASSERT_TRUE(udp.Send("u:2|ms\nv:2|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(4));
+  EXPECT_EQ(sink_.Numbers("u"), (Values{2})) << "begun anew";
+  EXPECT_EQ(sink_.Numbers("v"), (Values{1, 2}));
+}
+
+TEST_F(StatsdServerTest, UdpThatIsSilentForTenSecondsHoldsNoNames) {
+  StartServer();
+  UdpSender udp(server_->port());
+  ASSERT_TRUE(udp.Send("u:1|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(1));
+  const StreamHandle stream = sink_.Open("u", std::nullopt).value();
+  steady_ += 9'999'999;
+  server_->Sweep();
+  ASSERT_TRUE(udp.Send("u:2|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(2));
+  EXPECT_EQ(sink_.opens(), 2U) << "by the first line and the test";
+  steady_ += 10'000'000;
+  server_->Sweep();
+  EXPECT_TRUE(IsLetGoOf(stream));
+  ASSERT_TRUE(udp.Send("u:3|ms"));
+  ASSERT_TRUE(sink_.WaitForValues(3));
+  EXPECT_EQ(sink_.opens(), 3U);
+  EXPECT_EQ(sink_.Numbers("u"), (Values{1, 2, 3}));
 }
 
 TEST_F(StatsdServerTest, WhatTheKernelDropsIsCounted) {
