@@ -119,19 +119,18 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
   AppendResult result;
   const std::size_t width = PackedBytes(type());
   if (width == 0) {
-    result.status = absl::FailedPreconditionError(
-        Concat("stream \"", Printable(name()), "\" holds strings, not packed numbers"));
-    return result;
+    return RefuseUnread(absl::FailedPreconditionError(
+        Concat("stream \"", Printable(name()), "\" holds strings, not packed numbers")));
   }
   if (values.size() % width != 0) {
-    result.status = absl::InvalidArgumentError(
+    return RefuseUnread(absl::InvalidArgumentError(
         Concat("a batch of ", values.size(), " bytes is not a whole number of ",
-               ValueTypeName(type()), " values of ", width, " bytes"));
-    return result;
+               ValueTypeName(type()), " values of ", width, " bytes")));
   }
   const std::size_t count = values.size() / width;
-  result.status = CheckPayloads(count, payloads.size());
-  if (!result.status.ok()) return result;
+  if (absl::Status status = CheckPayloads(count, payloads.size()); !status.ok()) {
+    return RefuseUnread(std::move(status));
+  }
   const std::lock_guard lock(mutex_);
   if (Answered(stamp.from, result)) return result;
   const absl::StatusOr<std::uint64_t> weight = WeightWith(count, payloads);
@@ -232,12 +231,12 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
                                              const BatchStamp& stamp, std::vector<Window>& full) {
   AppendResult result;
   if (!HasRanks(type()) || type() == ValueType::kIpv4) {
-    result.status = absl::FailedPreconditionError(Concat(
-        "stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not numbers"));
-    return result;
+    return RefuseUnread(absl::FailedPreconditionError(Concat(
+        "stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not numbers")));
   }
   std::vector<Key> keys(values.size());
   std::size_t kept = 0;
+  absl::Status status;  // of the values; where it is not ok they may not be converted
   const auto encode = [&](auto convert) {
     for (const double value : values) keys[kept++] = EncodeKey(convert(value));
   };
@@ -250,14 +249,12 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
   if constexpr (sizeof(Key) == 4) {
     switch (type()) {
       case ValueType::kFloat32:
-        result.status = CheckFloat32(values);
-        if (!result.status.ok()) return result;
-        encode_floating([](double value) { return static_cast<float>(value); });
+        status = CheckFloat32(values);
+        if (status.ok()) encode_floating([](double value) { return static_cast<float>(value); });
         break;
       case ValueType::kUint32:
-        result.status = CheckIntegers<std::uint32_t>(values, type());
-        if (!result.status.ok()) return result;
-        encode([](double value) { return static_cast<std::uint32_t>(value); });
+        status = CheckIntegers<std::uint32_t>(values, type());
+        if (status.ok()) encode([](double value) { return static_cast<std::uint32_t>(value); });
         break;
       default:
         break;
@@ -268,26 +265,24 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
         encode_floating([](double value) { return value; });
         break;
       case ValueType::kInt64:
-        result.status = CheckIntegers<std::int64_t>(values, type());
-        if (!result.status.ok()) return result;
-        encode([](double value) { return static_cast<std::int64_t>(value); });
+        status = CheckIntegers<std::int64_t>(values, type());
+        if (status.ok()) encode([](double value) { return static_cast<std::int64_t>(value); });
         break;
       case ValueType::kUint64:
-        result.status = CheckIntegers<std::uint64_t>(values, type());
-        if (!result.status.ok()) return result;
-        encode([](double value) { return static_cast<std::uint64_t>(value); });
+        status = CheckIntegers<std::uint64_t>(values, type());
+        if (status.ok()) encode([](double value) { return static_cast<std::uint64_t>(value); });
         break;
       default:
         break;
     }
   }
-  result.status = CheckPayloads(values.size(), 0);
-  if (!result.status.ok()) return result;
+  if (status.ok()) status = CheckPayloads(values.size(), 0);
+  if (!status.ok()) return RefuseUnread(std::move(status));
   keys.resize(kept);
   const std::lock_guard lock(mutex_);
   if (Answered(stamp.from, result)) return result;
-  if (absl::Status status = WeightWith(values.size(), {}).status(); !status.ok()) {
-    result.status = status;
+  if (status = WeightWith(values.size(), {}).status(); !status.ok()) {
+    result.status = std::move(status);
     return result;
   }
   const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kNumbers,

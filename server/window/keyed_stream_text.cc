@@ -126,14 +126,16 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
   AppendResult result;
   if constexpr (sizeof(Key) == 8) {
     if (type() == ValueType::kString) {
-      result.status = CheckPayloads(values.size(), payloads.size());
-      if (!result.status.ok()) return result;
+      if (absl::Status status = CheckPayloads(values.size(), payloads.size()); !status.ok()) {
+        return RefuseUnread(std::move(status));
+      }
       const std::size_t item_bytes_max =
           context_.replaying ? std::numeric_limits<std::size_t>::max() : context_.item_bytes_max;
       std::size_t most = 0;
       for (const std::string_view item : values) {
-        result.status = CheckItem(item, item_bytes_max);
-        if (!result.status.ok()) return result;
+        if (absl::Status status = CheckItem(item, item_bytes_max); !status.ok()) {
+          return RefuseUnread(std::move(status));
+        }
         most += EntryBytes(item);
       }
       std::vector<std::string_view> with_prefixes = PrefixesOf(values);
@@ -191,9 +193,8 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
       return result;
     }
   }
-  result.status = absl::FailedPreconditionError(
-      Concat("stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not strings"));
-  return result;
+  return RefuseUnread(absl::FailedPreconditionError(
+      Concat("stream \"", Printable(name()), "\" holds ", ValueTypeName(type()), ", not strings")));
 }
 
 template <class Key>

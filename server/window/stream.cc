@@ -149,6 +149,13 @@ std::optional<std::string> Stream::FindSubscription(std::string_view name) const
   return at->second;
 }
 
+AppendResult Stream::RefuseUnread(absl::Status why) {
+  const std::lock_guard lock(mutex_);
+  if (deleted_) return {.status = DeletedStatus()};
+  active_ = true;
+  return {.status = std::move(why)};
+}
+
 bool Stream::Answered(const ProducerBatch& from, AppendResult& result) {
   if (deleted_) {
     result.status = DeletedStatus();

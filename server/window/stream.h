@@ -251,6 +251,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   absl::Status MarkDeletedLocked();  // mutex_ held
   /// That there are as many payloads as the stream's type wants.
   absl::Status CheckPayloads(std::size_t values, std::size_t payload_bytes) const;
+  /// The answer to a batch that cannot be taken in for what it holds, `why`, or NOT_FOUND if the
+  /// stream was deleted: whoever sends it keeps the stream, all the same. Takes mutex_.
+  AppendResult RefuseUnread(absl::Status why);
   /// Tells the log, if there is one, what the stream is about to take in: see stream_log.h. Its id
   /// and type are set here. What the acknowledgement waits for. mutex_ held.
   absl::StatusOr<std::uint64_t> LogBatch(LoggedBatch batch);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/window/refusal.h"
@@ -83,6 +85,65 @@ TEST_F(StreamRegistryTest, DeletesWhatIsIdleForSoLong) {
   EXPECT_TRUE(absl::IsNotFound(tell(idle))) << "who still has it is told";
   EXPECT_NE(registry_.FindOrCreate("idle", std::nullopt).value(), idle);
   EXPECT_TRUE(tell(busy).ok());
+}
+
+// Also for what it holds, which is looked at before anything of the stream is. Deleted it says so,
+// whatever is sent.
+TEST_F(StreamRegistryTest, EveryBatchThatIsRefusedKeepsAStream) {
+  std::vector<Window> full;
+  const auto numbers = [&](double value) {
+    return [&full, value](Stream& stream) {
+      return stream.AppendNumbers(std::span(&value, 1), 0, full).status;
+    };
+  };
+  const auto packed = [&](std::size_t bytes, std::size_t payloads) {
+    return [&full, bytes, payloads](Stream& stream) {
+      const std::vector<std::byte> zeros(bytes + payloads);
+      const auto all = std::span(zeros);
+      return stream.AppendPairs(all.first(bytes), all.last(payloads), 0, full).status;
+    };
+  };
+  const auto text = [&](std::string item) {
+    return [&full, item](Stream& stream) {
+      const std::string_view view = item;
+      return stream.AppendStrings(std::span(&view, 1), {}, 0, full).status;
+    };
+  };
+  const struct {
+    StreamSettings settings;
+    std::function<absl::Status(Stream&)> send;
+  } cases[] = {
+      {{.type = ValueType::kUint32}, numbers(0.5)},
+      {{.type = ValueType::kUint64}, numbers(-1)},
+      {{.type = ValueType::kInt64}, numbers(1e300)},
+      {{.type = ValueType::kFloat32}, numbers(1e300)},
+      {{.type = ValueType::kIpv4}, numbers(1)},
+      {{.type = ValueType::kIpv6}, numbers(1)},
+      {{.type = ValueType::kString}, numbers(1)},
+      {{.payload = PayloadType::kWeight}, numbers(1)},
+      {{.type = ValueType::kUint32}, packed(3, 0)},
+      {{.type = ValueType::kFloat64}, packed(8, 8)},
+      {{.payload = PayloadType::kWeight}, packed(8, 4)},
+      {{.type = ValueType::kIpv6}, packed(8, 0)},
+      {{.type = ValueType::kString}, packed(8, 0)},
+      {{.type = ValueType::kUint32}, text("a")},
+      {{.type = ValueType::kString}, text(std::string(5000, 'a'))},
+      {{.type = ValueType::kString}, text("\xFF")},
+      {{.type = ValueType::kString, .payload = PayloadType::kWeight}, text("a")},
+  };
+  for (const auto& [settings, send] : cases) {
+    SCOPED_TRACE(Describe(settings));
+    const StreamHandle stream = MakeStream("s", settings, context_);
+    for (int tick = 0; tick < 3; ++tick) stream->TrimStorage();
+    ASSERT_EQ(stream->idle_trims(), 2u);
+    const absl::Status refused = send(*stream);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused) || absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_EQ(stream->idle_trims(), 0u);
+    stream->TrimStorage();
+    EXPECT_FALSE(stream->MarkDeletedIfIdle(1)) << refused;
+    ASSERT_TRUE(stream->MarkDeleted().ok());
+    EXPECT_TRUE(absl::IsNotFound(send(*stream))) << refused;
+  }
 }
 
 TEST_F(StreamRegistryTest, CreatingAgainWithTheSameSettingsSucceeds) {
