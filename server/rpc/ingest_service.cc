@@ -33,6 +33,8 @@ class Refused final : public Reactor {
   void OnDone() override { delete this; }
 };
 
+absl::Status Cancelled() { return absl::CancelledError("the call was cancelled"); }
+
 struct Environment {
   const grpc::CallbackServerContext& context;
   IngestSink& sink;
@@ -97,6 +99,20 @@ class ReadingReactor : public Reactor, public IngestCall {
     ReadOn();
   }
 
+  // Once, at a cancel or the caller's deadline. What is being read or taken in goes on to its end;
+  // nothing else does, nor does the call wait for anybody: it is a call of its peer until it ends.
+  void OnCancel() final {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    if (reads_ == Reads::kWaiting) {
+      End(Cancelled());
+    } else if (reads_ == Reads::kOver) {
+      FinishIfAnswered();
+    } else if (!stopped_) {
+      stopped_ = Cancelled();
+    }
+  }
+
   void OnDone() final {
     // Cancelled, cut, or with a message that gRPC itself finds too large: it does not say which.
     if (environment_.context.IsCancelled()) metrics().Refused(Source::kGrpc, "cut").Increment();
@@ -131,6 +147,11 @@ class ReadingReactor : public Reactor, public IngestCall {
   virtual bool MustWait() { return false; }
   // Nothing is read any more: the call ends with `status`, at once or when its answers have left.
   virtual void ReadsAreOver(const absl::Status& status) = 0;
+  // Finishes the call, once, if its reads are over and nobody waits for an answer that is due.
+  virtual void FinishIfAnswered() = 0;
+
+  // Nobody waits for answers any more.
+  bool cancelled() const { return cancelled_; }
 
   bool waiting() const { return reads_ == Reads::kWaiting; }
   void StopWaiting() { reads_ = Reads::kBusy; }
@@ -240,7 +261,8 @@ class ReadingReactor : public Reactor, public IngestCall {
   grpc::ByteBuffer bytes_;
   Request request_;  // what bytes_ were
   Reads reads_ = Reads::kBusy;
-  std::optional<absl::Status> stopped_;  // Stop came while a batch was being taken in
+  std::optional<absl::Status> stopped_;  // Stop or OnCancel came while a batch was being taken in
+  bool cancelled_ = false;               // guarded by mutex_
 };
 
 class PushReactor final
@@ -267,20 +289,23 @@ class PushReactor final
 
   void ReadsAreOver(const absl::Status& status) override {
     ended_ = status;
-    FinishIfDurable();
+    FinishIfAnswered();
   }
 
   void OnLog(std::uint64_t durable, const absl::Status& status) override {
     durable_ = durable;
     doubt_ = status;
-    FinishIfDurable();
+    FinishIfAnswered();
   }
 
   // The answer acknowledges all batches of the call.
-  void FinishIfDurable() {
+  void FinishIfAnswered() override {
     if (!ended_) return;
     if (last_sequence_ <= durable_) {
       FinishWith(*std::exchange(ended_, std::nullopt));
+    } else if (cancelled()) {
+      ended_.reset();
+      Finish(ToGrpc(Cancelled()));
     } else if (!doubt_.ok()) {
       ended_.reset();
       metrics()
@@ -338,7 +363,7 @@ class PushAcknowledgedReactor final
         StopWaiting();
         read_on = true;
       }
-      FinishIfIdle();
+      FinishIfAnswered();
     }
     if (read_on) ReadOn();
   }
@@ -377,7 +402,7 @@ class PushAcknowledgedReactor final
           Concat("taken in and not durable: ", std::string(status.message())));
     }
     WriteNext();
-    FinishIfIdle();
+    FinishIfAnswered();
   }
 
   bool MustWait() override {
@@ -387,7 +412,7 @@ class PushAcknowledgedReactor final
 
   void ReadsAreOver(const absl::Status& status) override {
     ended_ = status;
-    FinishIfIdle();
+    FinishIfAnswered();
   }
 
   // Below: mutex_ held.
@@ -398,8 +423,11 @@ class PushAcknowledgedReactor final
     writing_ = true;
     StartWrite(&writing_bytes_);
   }
-  void FinishIfIdle() {
-    if (!ended_ || writing_ || !queue_.empty()) return;
+  // A write that is under way ends first: OnWriteDone asks again.
+  void FinishIfAnswered() override {
+    if (!ended_ || writing_) return;
+    if (cancelled()) queue_.clear();
+    if (!queue_.empty()) return;
     Finish(ToGrpc(*std::exchange(ended_, std::nullopt)));
   }
 

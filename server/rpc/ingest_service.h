@@ -22,7 +22,8 @@ struct IngestLimits {
 };
 
 /// Where the sink has a log, acknowledgements, and the answer of Push, wait until it is durable;
-/// UNAVAILABLE if its disk fails: the values may then be counted or not.
+/// UNAVAILABLE if its disk fails: the values may then be counted or not. A call that is cancelled,
+/// or whose deadline passes, waits neither for the log nor for room: what it brought is kept.
 ///
 /// Backpressure: while the sink is saturated a call reads nothing more, and HTTP/2 flow control
 /// makes the sender wait. Thread: gRPC's.

@@ -1,4 +1,5 @@
-// Calls that wait for the log, while the disk hangs: they hold up nobody else.
+// Calls that wait for the log, while the disk hangs: they hold up nobody else, and end when their
+// caller has gone.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "server/rpc/summary_service.h"
 #include "tests/server/rpc/rpc_fixture.h"
 #include "tests/support/fake_disk.h"
+#include "tidemark/v1/ingest.grpc.pb.h"
 #include "tidemark/v1/query.grpc.pb.h"
 #include "tidemark/v1/streams.grpc.pb.h"
 #include "tidemark/v1/subscriptions.grpc.pb.h"
@@ -27,6 +29,7 @@ class DurableCallsTest : public ::testing::Test {
     store::LogOptions options;
     options.folder = "/log";
     options.sync_interval = std::chrono::microseconds(200);
+    options.pending_bytes_max = kPendingBytesMax;
     log_.emplace(disk_, options, store::LogEnd{}, 1, 1, DurableLog::Trouble());
     server_.emplace(RpcOptions{.query_threads = kThreads,
                                .query_queue_max = 100,
@@ -35,6 +38,7 @@ class DurableCallsTest : public ::testing::Test {
     queries_ = v1::QueryService::NewStub(server_->channel);
     subscriptions_ = v1::SubscriptionService::NewStub(server_->channel);
     streams_ = v1::StreamService::NewStub(server_->channel);
+    ingest_ = v1::IngestService::NewStub(server_->channel);
     const std::uint32_t one = 1;
     server_->behind.Append<std::uint32_t>("s", ValueType::kUint32, {&one, 1});
   }
@@ -72,12 +76,71 @@ class DurableCallsTest : public ::testing::Test {
 
   static constexpr int kThreads = 2;
   static constexpr std::size_t kCallsMax = 20;
+  static constexpr std::size_t kPendingBytesMax = 64 * 1024;
   testing::FakeDisk disk_;
   std::optional<DurableLog> log_;
   std::optional<RpcServer> server_;
   std::unique_ptr<v1::QueryService::Stub> queries_;
   std::unique_ptr<v1::SubscriptionService::Stub> subscriptions_;
   std::unique_ptr<v1::StreamService::Stub> streams_;
+  std::unique_ptr<v1::IngestService::Stub> ingest_;
+};
+
+// Pushes of one numbered batch, again and again, as a producer does whose calls end at their
+// deadline.
+class DurablePushesTest : public DurableCallsTest {
+ protected:
+  // Of values; with half of the log's pending bytes the log is behind.
+  static v1::Batch Numbered(std::size_t count) {
+    v1::Batch batch;
+    batch.set_stream("s");
+    batch.set_packed(std::string(count * sizeof(std::uint32_t), '\0'));
+    batch.set_producer(std::string(16, 'p'));
+    batch.set_number(1);
+    return batch;
+  }
+  grpc::StatusCode Push(const v1::Batch& batch, bool last, std::chrono::milliseconds bound,
+                        v1::PushResponse* response) {
+    grpc::ClientContext context;
+    Bound(context, bound);
+    const auto call = ingest_->Push(&context, response);
+    v1::PushRequest request;
+    *request.mutable_batch() = batch;
+    call->Write(request);
+    if (last) call->WritesDone();
+    return call->Finish().error_code();
+  }
+  grpc::StatusCode PushAcknowledged(const v1::Batch& batch, bool last,
+                                    std::chrono::milliseconds bound) {
+    grpc::ClientContext context;
+    Bound(context, bound);
+    const auto call = ingest_->PushAcknowledged(&context);
+    v1::PushAcknowledgedRequest request;
+    *request.mutable_batch() = batch;
+    call->Write(request);
+    if (last) call->WritesDone();
+    v1::PushAcknowledgedResponse response;
+    EXPECT_FALSE(call->Read(&response)) << "nothing is durable";
+    return call->Finish().error_code();
+  }
+  // More attempts than a peer may have calls. `push(bound)` makes one.
+  void EndAtTheirDeadlines(std::size_t count, auto push) {
+    const double before = Source().values.Value();
+    disk_.HoldSyncs(true);
+    for (std::size_t i = 0; i < kCallsMax + 5; ++i) {
+      ASSERT_EQ(push(std::chrono::milliseconds(40)), grpc::DEADLINE_EXCEEDED) << "attempt " << i;
+      ASSERT_TRUE(WaitUntil([&] { return server_->ingest.calls() == 0; })) << "attempt " << i;
+    }
+    EXPECT_EQ(Top(), grpc::OK);
+    disk_.HoldSyncs(false);
+    v1::PushResponse response;
+    EXPECT_EQ(Push(Numbered(count), true, std::chrono::seconds(20), &response), grpc::OK);
+    EXPECT_EQ(response.duplicates(), 1u);
+    EXPECT_EQ(Source().values.Value(), before + static_cast<double>(count)) << "counted once";
+    const store::LogStats log = log_->Stats();
+    EXPECT_EQ(log.durable_sequence, log.last_sequence);
+  }
+  SourceMetrics& Source() { return server_->metrics().source(server::Source::kGrpc); }
 };
 
 TEST_F(DurableCallsTest, NoThreadWaitsForADiskThatHangs) {
@@ -181,6 +244,33 @@ TEST_F(DurableCallsTest, WhatIsSaidOfAnEarlierChangeWaitsForIt) {
   disk_.Heal();
   EXPECT_TRUE(WaitUntil([&] { return remove() == grpc::NOT_FOUND; }));
   EXPECT_EQ(create(v1::VALUE_TYPE_STRING), grpc::ALREADY_EXISTS);
+}
+
+TEST_F(DurablePushesTest, APushWhoseSenderHasGoneWaitsForNoDisk) {
+  EndAtTheirDeadlines(10, [this](std::chrono::milliseconds bound) {
+    v1::PushResponse response;
+    return Push(Numbered(10), true, bound, &response);
+  });
+}
+
+TEST_F(DurablePushesTest, NorDoAcknowledgements) {
+  bool last = false;
+  EndAtTheirDeadlines(10, [&](std::chrono::milliseconds bound) {
+    last = !last;
+    return PushAcknowledged(Numbered(10), last, bound);
+  });
+}
+
+TEST_F(DurablePushesTest, NorACallThatReadsNothingMoreWhileTheLogIsBehind) {
+  constexpr std::size_t kCount = kPendingBytesMax / 2 / sizeof(std::uint32_t);
+  bool acknowledged = false;
+  EndAtTheirDeadlines(kCount, [&](std::chrono::milliseconds bound) {
+    acknowledged = !acknowledged;
+    if (acknowledged) return PushAcknowledged(Numbered(kCount), false, bound);
+    v1::PushResponse response;
+    return Push(Numbered(kCount), false, bound, &response);
+  });
+  EXPECT_GT(Source().paused.Value(), 0);
 }
 
 }  // namespace
