@@ -154,6 +154,7 @@ void DurableLog::WhenDurable(std::uint64_t sequence, IngestSink::Durable done) {
     durable = durable_;
     if (sequence > durable) status = status_;
     if (sequence > durable && status.ok()) {
+      gone_waiting_.DropFrom(waiting_, [](const auto& one) { return IsGone(one.second); });
       waiting_.emplace(sequence, std::move(done));
       return;
     }
@@ -173,6 +174,7 @@ void DurableLog::Progress(std::uint64_t durable, const absl::Status& status) {
     for (auto at = waiting_.begin(); at != end; at = waiting_.erase(at)) {
       told.push_back(std::move(at->second));
     }
+    gone_waiting_.Left(waiting_.size());
   }
   takes_ = status.ok();
   if (changed && trouble_) trouble_(status);
@@ -183,6 +185,7 @@ void DurableLog::Progress(std::uint64_t durable, const absl::Status& status) {
 void DurableLog::WhenCaughtUp(std::function<void()> resume) {
   {
     const std::lock_guard lock(mutex_);
+    gone_paused_.DropFrom(paused_, [](const auto& one) { return IsGone(one); });
     paused_.push_back(std::move(resume));
   }
   CallPaused();  // the last sync may have been before
@@ -194,6 +197,7 @@ void DurableLog::CallPaused() {
   {
     const std::lock_guard lock(mutex_);
     ready.swap(paused_);
+    gone_paused_.Left(0);
   }
   for (const auto& resume : ready) resume();
 }

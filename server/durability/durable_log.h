@@ -18,6 +18,7 @@
 #include "server/store/log_reader.h"
 #include "server/store/log_thread.h"
 #include "server/store/log_writer.h"
+#include "server/window/call_back.h"
 #include "server/window/stream_log.h"
 
 namespace tidemark::server {
@@ -72,6 +73,12 @@ class DurableLog final : public StreamLog {
   std::uint64_t last_sequence() const override { return thread_.log().Stats().last_sequence; }
   void WhenDurable(std::uint64_t sequence, IngestSink::Durable done) override;
 
+  /// Those that are kept to be told or resumed: while the disk hangs they may come and go.
+  std::size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size() + paused_.size();
+  }
+
   store::LogStats Stats() const { return thread_.log().Stats(); }
 
   /// Syncs all that is pending, tells those who wait, and refuses more. Errors: UNAVAILABLE.
@@ -87,10 +94,12 @@ class DurableLog final : public StreamLog {
   const std::size_t behind_at_;     // bytes
   std::atomic<bool> takes_ = true;  // neither fails nor has ended
   const std::size_t part_bytes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::multimap<std::uint64_t, IngestSink::Durable> waiting_;  // by the sequence waited for
-  std::vector<std::function<void()>> paused_;                  // WhenCaughtUp
+  GoneAskers gone_waiting_;
+  std::vector<std::function<void()>> paused_;  // WhenCaughtUp
+  GoneAskers gone_paused_;
   std::uint64_t durable_;
   absl::Status status_;
   std::uint64_t next_stream_id_;

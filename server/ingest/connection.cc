@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "server/access/loopback.h"
+#include "server/window/call_back.h"
 
 namespace tidemark::server {
 namespace {
@@ -403,8 +404,8 @@ std::size_t Connection::Available() {
 void Connection::PauseForSink() {
   waits_for_sink_.store(true, std::memory_order_relaxed);
   context_.metrics.paused.Increment();
-  // The sink may call back when this connection is long gone.
-  context_.sink.WhenReady([weak = weak_from_this()] {
+  // The sink may call back when this connection is long gone, and forgets it then.
+  auto resume = [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
     asio::post(self->socket_.get_executor(), [self] {
@@ -416,7 +417,8 @@ void Connection::PauseForSink() {
       self->Pump();
       if (!self->waits_for_sink() && !self->waits_for_writer_) self->WaitReadable();
     });
-  });
+  };
+  context_.sink.WhenReady(OfAsker<>{weak_from_this(), std::move(resume)});
 }
 
 void Connection::StartWrite() {

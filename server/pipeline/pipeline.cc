@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu/sort/route_choice.h"
+#include "server/window/call_back.h"
 #include "server/window/concat.h"
 
 namespace tidemark::server {
@@ -143,8 +144,7 @@ void Pipeline::WhenReady(std::function<void()> resume) {
     gate_.WhenReady(std::move(resume));
     return;
   }
-  context_.log->WhenCaughtUp(
-      [this, resume = std::move(resume)]() mutable { gate_.WhenReady(std::move(resume)); });
+  context_.log->WhenCaughtUp(OfSameAsker(resume, [this, resume] { gate_.WhenReady(resume); }));
 }
 
 void Pipeline::WhenDurable(std::uint64_t sequence, Durable done) {

@@ -12,6 +12,7 @@
 #include "server/rpc/batch_reader.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/message_bytes.h"
+#include "server/window/call_back.h"
 #include "server/window/concat.h"
 #include "server/window/refusal.h"
 
@@ -171,9 +172,9 @@ class ReadingReactor : public Reactor, public IngestCall {
       }
       reads_ = Reads::kWaiting;
     }
-    sink().WhenReady([weak = std::weak_ptr<ReadingReactor>(self_)] {
-      if (const auto self = weak.lock()) self->Resume();
-    });
+    sink().WhenReady(OfAsker<>{weak_, [weak = weak_] {
+                                 if (const auto self = weak.lock()) self->Resume();
+                               }});
   }
 
   IngestSink& sink() { return environment_.sink; }
@@ -216,9 +217,11 @@ class ReadingReactor : public Reactor, public IngestCall {
   }
 
   void AskLog(std::uint64_t sequence) {
-    sink().WhenDurable(sequence, [weak = weak_](std::uint64_t durable, const absl::Status& status) {
-      if (const auto self = weak.lock()) self->LogAnswered(durable, status);
-    });
+    sink().WhenDurable(
+        sequence, OfAsker<std::uint64_t, const absl::Status&>{
+                      weak_, [weak = weak_](std::uint64_t durable, const absl::Status& status) {
+                        if (const auto self = weak.lock()) self->LogAnswered(durable, status);
+                      }});
   }
   void LogAnswered(std::uint64_t durable, const absl::Status& status) {
     std::uint64_t next = 0;
@@ -255,7 +258,7 @@ class ReadingReactor : public Reactor, public IngestCall {
 
   PeerShare place_;                       // one call
   std::shared_ptr<ReadingReactor> self_;  // until OnDone
-  std::weak_ptr<ReadingReactor> weak_;    // for the log, which may answer after OnDone
+  std::weak_ptr<ReadingReactor> weak_;    // for log and sink, which may answer after OnDone
   std::uint64_t log_wanted_ = 0;          // up to where the log must be; guarded by mutex_
   bool log_asked_ = false;                // and has not answered; guarded by mutex_
   grpc::ByteBuffer bytes_;

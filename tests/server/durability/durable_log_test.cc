@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "server/window/call_back.h"
 #include "server/window/refusal.h"
 #include "tests/server/durability/logged_pipeline.h"
 
@@ -127,6 +131,49 @@ TEST(DurableLog, SourcesWaitForASlowDisk) {
   EXPECT_TRUE(absl::IsUnavailable(append().status));
   EXPECT_FALSE(live.log().behind());
   disk.Heal();
+}
+
+// A caller whose deadline passes, or a connection that is cut, leaves nothing behind, however long
+// the disk hangs.
+TEST(DurableLog, ThoseThatHaveGoneAreForgotten) {
+  testing::FakeDisk disk;
+  LoggedPipeline live(disk);
+  const std::vector<double> values(1000, 1.5);
+  const auto append = [&] { return live.held().Append<double>("a", ValueType::kFloat64, values); };
+  disk.HoldSyncs(true);
+  std::uint64_t last = 0;
+  while (!live.log().behind()) last = append().log_sequence;
+  constexpr std::size_t kStay = 100;
+  struct Asker {
+    std::atomic<int> told = 0;
+    std::atomic<int> resumed = 0;
+  };
+  std::vector<std::shared_ptr<Asker>> stay;
+  std::size_t most = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const auto asker = std::make_shared<Asker>();
+    const std::weak_ptr<Asker> weak = asker;
+    live.pipeline().WhenDurable(last, OfAsker<std::uint64_t, const absl::Status&>{
+                                          weak, [weak](std::uint64_t, const absl::Status& status) {
+                                            const auto self = weak.lock();
+                                            if (self && status.ok()) ++self->told;
+                                          }});
+    live.pipeline().WhenReady(OfAsker<>{weak, [weak] {
+                                          if (const auto self = weak.lock()) ++self->resumed;
+                                        }});
+    if (i % 50 == 0) stay.push_back(asker);
+    most = std::max(most, live.log().waiting());
+  }
+  ASSERT_EQ(stay.size(), kStay);
+  EXPECT_GE(most, 2 * kStay);
+  EXPECT_LE(most, 2 * (2 * kStay + 1));
+  disk.HoldSyncs(false);
+  EXPECT_TRUE(Wait(live.pipeline(), last).second.ok());
+  live.pipeline().Stop();
+  for (const auto& asker : stay) {
+    EXPECT_EQ(asker->told, 1);
+    EXPECT_EQ(asker->resumed, 1);
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "server/durability/durable_log.h"
 #include "server/rpc/summary_service.h"
+#include "server/window/call_back.h"
 #include "tests/server/rpc/rpc_fixture.h"
 #include "tests/support/fake_disk.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
@@ -244,6 +245,24 @@ TEST_F(DurableCallsTest, WhatIsSaidOfAnEarlierChangeWaitsForIt) {
   disk_.Heal();
   EXPECT_TRUE(WaitUntil([&] { return remove() == grpc::NOT_FOUND; }));
   EXPECT_EQ(create(v1::VALUE_TYPE_STRING), grpc::ALREADY_EXISTS);
+}
+
+// What is refused waits for the log too, and appends nothing that would bound how often.
+TEST_F(DurableCallsTest, TheLogKeepsNothingOfCallsThatHaveEnded) {
+  disk_.HoldSyncs(true);
+  server_->behind.pipeline.streams().Create("t", StreamSettings{}).IgnoreError();
+  for (std::size_t i = 0; i < 3 * GoneAskers::kLeast; ++i) {
+    grpc::ClientContext context;
+    Bound(context, std::chrono::milliseconds(10));
+    v1::DeleteStreamRequest request;
+    request.set_name("none");
+    v1::DeleteStreamResponse response;
+    EXPECT_EQ(streams_->DeleteStream(&context, request, &response).error_code(),
+              grpc::DEADLINE_EXCEEDED);
+    ASSERT_TRUE(WaitUntil([&] { return server_->calls.running() == 0; }));
+    ASSERT_LE(log_->waiting(), GoneAskers::kLeast + 1);
+  }
+  disk_.HoldSyncs(false);
 }
 
 TEST_F(DurablePushesTest, APushWhoseSenderHasGoneWaitsForNoDisk) {
