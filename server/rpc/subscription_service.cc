@@ -123,7 +123,8 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
         const absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
         if (!status.ok()) return RefusedOnceDurable(pipeline_, status, what);
         const absl::StatusOr<std::uint64_t> sequence =
-            pipeline_.streams().Unsubscribe(request->name());
+            // The name may be another stream's by now, of which the caller was not judged.
+            pipeline_.streams().Unsubscribe(request->name(), WatchedStream(watch));
         if (!sequence.ok()) return RefusedOnceDurable(pipeline_, sequence.status(), what);
         return {SerializeMessage(v1::DeleteSubscriptionResponse(), QueryEngine::kAnswerBytesMax,
                                  *response_bytes),

@@ -63,10 +63,13 @@ absl::StatusOr<std::uint64_t> StreamRegistry::Subscribe(const Subscription& subs
   return sequence;
 }
 
-absl::StatusOr<std::uint64_t> StreamRegistry::Unsubscribe(std::string_view name) {
+absl::StatusOr<std::uint64_t> StreamRegistry::Unsubscribe(std::string_view name,
+                                                          std::string_view stream) {
   const std::unique_lock lock(mutex_);
   const auto kept = subscriptions_.find(name);
-  if (kept == subscriptions_.end()) return NoSuchSubscription(name);
+  if (kept == subscriptions_.end() || (!stream.empty() && kept->second->name() != stream)) {
+    return NoSuchSubscription(name);
+  }
   absl::StatusOr<std::uint64_t> sequence = kept->second->Unsubscribe(name);
   if (sequence.ok()) subscriptions_.erase(kept);
   return sequence;

@@ -70,9 +70,9 @@ class StreamRegistry {
   /// for, as WhenDurable takes it. Errors: NOT_FOUND for its stream, ALREADY_EXISTS for another
   /// one's name, INVALID_ARGUMENT for none that is a name, RESOURCE_EXHAUSTED, the log's.
   absl::StatusOr<std::uint64_t> Subscribe(const Subscription& subscription);
-  /// NOT_FOUND names the subscription. Unsubscribe's errors also: the log's. It answers as
-  /// Subscribe.
-  absl::StatusOr<std::uint64_t> Unsubscribe(std::string_view name);
+  /// NOT_FOUND names the subscription: one of another stream than `stream` is none; empty: of any.
+  /// Unsubscribe's errors also: the log's. It answers as Subscribe.
+  absl::StatusOr<std::uint64_t> Unsubscribe(std::string_view name, std::string_view stream = {});
   absl::StatusOr<Subscription> FindSubscription(std::string_view name) const;
   /// As List.
   std::vector<Subscription> ListSubscriptions(std::string_view after, std::string_view prefix,

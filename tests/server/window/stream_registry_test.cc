@@ -31,6 +31,20 @@ TEST_F(StreamRegistryTest, CreatesOnFirstUseWithDefaults) {
   EXPECT_EQ(other.status().message(), "stream \"s\" holds float64, not string");
 }
 
+// Who may forget a subscription was judged by its stream, and the name may have moved since.
+TEST_F(StreamRegistryTest, ForgetsASubscriptionOfTheStreamThatIsMeant) {
+  for (const char* name : {"mine", "other"}) {
+    ASSERT_TRUE(registry_.FindOrCreate(name, std::nullopt).ok());
+  }
+  ASSERT_TRUE(registry_.Subscribe({"S", "mine", "asked"}).ok());
+  ASSERT_TRUE(registry_.Unsubscribe("S", "mine").ok());
+  ASSERT_TRUE(registry_.Subscribe({"S", "other", "asked"}).ok());
+  const absl::Status refused = registry_.Unsubscribe("S", "mine").status();
+  EXPECT_EQ(refused, absl::NotFoundError("there is no subscription \"S\""));
+  EXPECT_EQ(registry_.FindSubscription("S").value().stream, "other");
+  EXPECT_TRUE(registry_.Unsubscribe("S").ok());
+}
+
 TEST(StreamRegistryMemory, MakesNoStreamAboveTheLimit) {
   std::uint64_t used = 1000;
   StreamContext context{.memory = {1000, [&] { return used; }}};
