@@ -13,6 +13,7 @@
 
 #include "server/ingest/connection.h"
 #include "server/ingest/stream_server.h"
+#include "server/window/call_back.h"
 #include "server/window/refusal.h"
 #include "wire/token.h"
 
@@ -215,15 +216,16 @@ class FramedConnection final : public Connection {
     if (held_.empty() || asked_) return;
     asked_ = true;
     const std::weak_ptr<Connection> weak = weak_from_this();
-    context().sink.WhenDurable(held_.back().sequence,
-                               [this, weak](std::uint64_t durable, const absl::Status& status) {
-                                 const auto self = weak.lock();
-                                 if (!self) return;
-                                 Post([this, self, durable, status] {
-                                   asked_ = false;
-                                   OnLog(durable, status);
-                                 });
-                               });
+    auto answer = [this, weak](std::uint64_t durable, const absl::Status& status) {
+      const auto self = weak.lock();
+      if (!self) return;
+      Post([this, self, durable, status] {
+        asked_ = false;
+        OnLog(durable, status);
+      });
+    };
+    context().sink.WhenDurable(held_.back().sequence, OfAsker<std::uint64_t, const absl::Status&>{
+                                                          weak, std::move(answer)});
   }
 
   void OnLog(std::uint64_t durable, const absl::Status& status) {
