@@ -56,10 +56,10 @@ std::vector<std::string> AccessFaults(const Config& config) {
   if (!config.listen.allow_insecure && faults.empty()) {
     for (const std::string& one : InsecureListeners(config)) {
       // Over UDP StatsD can have neither.
-      faults.push_back(fmt::format(
-          "{} and other machines reach it; expected {}an address such as 127.0.0.1, or "
-          "listen.allow_insecure = true",
-          one, one.starts_with("listen.statsd") ? "" : "both ([tls], [access]), "));
+      faults.push_back(
+          fmt::format("{} and other machines reach it; expected {}an address such as 127.0.0.1, or "
+                      "listen.allow_insecure = true",
+                      one, one.starts_with("listen.statsd") ? "" : "both ([tls], [access]), "));
     }
   }
   return faults;

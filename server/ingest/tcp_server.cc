@@ -224,8 +224,7 @@ class FramedConnection final : public Connection {
         OnLog(durable, status);
       });
     };
-    context().sink.WhenDurable(held_.back().sequence, OfAsker<std::uint64_t, const absl::Status&>{
-                                                          weak, std::move(answer)});
+    context().sink.WhenDurable(held_.back().sequence, DurableOfAsker{weak, std::move(answer)});
   }
 
   void OnLog(std::uint64_t durable, const absl::Status& status) {
@@ -504,7 +503,6 @@ TcpServer::~TcpServer() = default;
 absl::Status TcpServer::Start() { return impl_->server.Start(); }
 std::uint16_t TcpServer::port() const { return impl_->server.port(); }
 void TcpServer::BeginStop() { impl_->server.BeginStop(); }
-
 void TcpServer::Stop(std::chrono::milliseconds deadline) { impl_->server.Stop(deadline); }
 void TcpServer::Sweep() { impl_->server.Sweep(); }
 std::size_t TcpServer::connections() const { return impl_->server.connections(); }

@@ -54,11 +54,11 @@ PostedCalls::Wait UntilDurable(Pipeline& pipeline, std::uint64_t sequence, std::
         });
     const std::weak_ptr<Waiting> weak = waiting;
     pipeline.WhenDurable(
-        sequence, OfAsker<std::uint64_t, const absl::Status&>{
-                      weak, [weak, sequence](std::uint64_t durable, const absl::Status& status) {
-                        const std::shared_ptr<Waiting> self = weak.lock();
-                        if (self) self->Answer(sequence <= durable ? absl::OkStatus() : status);
-                      }});
+        sequence,
+        DurableOfAsker{weak, [weak, sequence](std::uint64_t durable, const absl::Status& status) {
+                         const std::shared_ptr<Waiting> self = weak.lock();
+                         if (self) self->Answer(sequence <= durable ? absl::OkStatus() : status);
+                       }});
   };
 }
 

@@ -217,11 +217,11 @@ class ReadingReactor : public Reactor, public IngestCall {
   }
 
   void AskLog(std::uint64_t sequence) {
-    sink().WhenDurable(
-        sequence, OfAsker<std::uint64_t, const absl::Status&>{
-                      weak_, [weak = weak_](std::uint64_t durable, const absl::Status& status) {
-                        if (const auto self = weak.lock()) self->LogAnswered(durable, status);
-                      }});
+    sink().WhenDurable(sequence, DurableOfAsker{weak_, [weak = weak_](std::uint64_t durable,
+                                                                      const absl::Status& status) {
+                                                  if (const auto self = weak.lock())
+                                                    self->LogAnswered(durable, status);
+                                                }});
   }
   void LogAnswered(std::uint64_t durable, const absl::Status& status) {
     std::uint64_t next = 0;

@@ -59,8 +59,7 @@ PostedCalls::Outcome SubscriptionServiceImpl::Create(const v1::CreateSubscriptio
   response.mutable_subscription()->set_name(request.name());
   *response.mutable_subscription()->mutable_watch() = watch;
   return {SerializeMessage(response, QueryEngine::kAnswerBytesMax, response_bytes),
-          // Of one that was there already, perhaps not only its own record is to be waited for: the
-          // log may have been read from another segment, and be written anew.
+          // All of the log: of one that was there already, the record is an earlier call's.
           UntilDurable(pipeline_, what)};
 }
 
@@ -122,8 +121,8 @@ grpc::ServerUnaryReactor* SubscriptionServiceImpl::DeleteSubscription(
         const std::string what = Concat("subscription \"", Printable(request->name()), "\"");
         const absl::Status status = FindWatch(pipeline_, *caller, request->name(), watch);
         if (!status.ok()) return RefusedOnceDurable(pipeline_, status, what);
+        // The name may be another stream's by now, of which the caller was not judged.
         const absl::StatusOr<std::uint64_t> sequence =
-            // The name may be another stream's by now, of which the caller was not judged.
             pipeline_.streams().Unsubscribe(request->name(), WatchedStream(watch));
         if (!sequence.ok()) return RefusedOnceDurable(pipeline_, sequence.status(), what);
         return {SerializeMessage(v1::DeleteSubscriptionResponse(), QueryEngine::kAnswerBytesMax,

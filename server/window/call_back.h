@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
+
+#include "absl/status/status.h"
 
 namespace tidemark::server {
 
@@ -22,6 +25,9 @@ struct OfAsker {
 
   void operator()(Arguments... arguments) const { done(std::forward<Arguments>(arguments)...); }
 };
+
+/// What WhenDurable is given.
+using DurableOfAsker = OfAsker<std::uint64_t, const absl::Status&>;
 
 /// Whether `done` is an OfAsker whose asker is gone.
 template <class... Arguments>

@@ -153,11 +153,11 @@ TEST(DurableLog, ThoseThatHaveGoneAreForgotten) {
   for (int i = 0; i < 5000; ++i) {
     const auto asker = std::make_shared<Asker>();
     const std::weak_ptr<Asker> weak = asker;
-    live.pipeline().WhenDurable(last, OfAsker<std::uint64_t, const absl::Status&>{
-                                          weak, [weak](std::uint64_t, const absl::Status& status) {
-                                            const auto self = weak.lock();
-                                            if (self && status.ok()) ++self->told;
-                                          }});
+    live.pipeline().WhenDurable(
+        last, DurableOfAsker{weak, [weak](std::uint64_t, const absl::Status& status) {
+                               const auto self = weak.lock();
+                               if (self && status.ok()) ++self->told;
+                             }});
     live.pipeline().WhenReady(OfAsker<>{weak, [weak] {
                                           if (const auto self = weak.lock()) ++self->resumed;
                                         }});

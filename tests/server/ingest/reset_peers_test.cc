@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "server/ingest/io_threads.h"
@@ -17,6 +15,7 @@
 #include "tests/server/ingest/server_frames.h"
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
@@ -67,13 +66,10 @@ class ResetPeersTest : public testing::Test {
   // Whether the server has no connection any more once it has looked.
   template <typename Server>
   static bool IsGone(Server& server) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (std::chrono::steady_clock::now() < deadline) {
+    return WaitUntil([&] {
       server.Sweep();
-      if (server.connections() == 0) return true;
-      std::this_thread::yield();
-    }
-    return false;
+      return server.connections() == 0;
+    });
   }
 
   FakeSink sink_;

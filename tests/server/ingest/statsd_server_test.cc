@@ -14,6 +14,7 @@
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/udp_sender.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
@@ -46,13 +47,9 @@ class StatsdServerTest : public testing::Test {
   double Dropped(std::string_view reason) {
     return metrics_.Dropped(Source::kStatsdUdp, reason).Value();
   }
-  // Until nobody but the sink and the test holds the stream; false after ten seconds.
+  // Whether soon nobody but the sink and the test holds the stream.
   static bool IsLetGoOf(const StreamHandle& stream) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (stream.use_count() > 2 && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::yield();
-    }
-    return stream.use_count() == 2;
+    return WaitUntil([&] { return stream.use_count() <= 2; });
   }
 
   DeletingSink sink_;

@@ -11,14 +11,12 @@
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
-#include <chrono>
 #include <cstddef>
 #include <ctime>
 #include <latch>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "server/access/tls_material.h"
 #include "server/ingest/io_threads.h"
@@ -28,6 +26,7 @@
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
@@ -178,12 +177,10 @@ TEST_F(TlsConnectionsTest, LinesOfAPeerThatResetAreCounted) {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
   ASSERT_EQ(setsockopt(peer->socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
   peer.reset();
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (server_->connections() > 0 && std::chrono::steady_clock::now() < deadline) {
+  EXPECT_TRUE(WaitUntil([&] {
     server_->Sweep();
-    std::this_thread::yield();
-  }
-  EXPECT_EQ(server_->connections(), 0U);
+    return server_->connections() == 0;
+  }));
   EXPECT_LT(sink_.taken(), std::size_t{kLines});
   EXPECT_EQ(
       static_cast<double>(sink_.taken()) + metrics_.Refused(Source::kStatsdTcp, "reset").Value(),

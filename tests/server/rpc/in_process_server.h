@@ -5,9 +5,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
-#include <thread>
+
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 
@@ -33,16 +33,6 @@ class InProcessServer {
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
-
-/// Asks `done` again and again until it says true, for at most 30 s; what it said last.
-inline bool WaitUntil(const std::function<bool()>& done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 }  // namespace tidemark::server
 
