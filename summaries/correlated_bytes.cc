@@ -94,7 +94,13 @@ void CheckCut(const ByteReader& reader, const Cut<Key>* before, const Cut<Key>& 
   if (!alone && !Fits(before->at_most.low, high, cut.element, budget)) {
     reader.Fail("has at " + name + " a gap that is wider than its epsilon allows");
   }
-  if (cut.element && high.count == before->at_most.low.count) {
+  // Above a key that is no element stands one, in this gap or at its end.
+  if (!before->element && cut.atomic && !adjacent) {
+    reader.Fail("has at " + name + " a closed gap without the element that it begins with");
+  }
+  const std::uint64_t elements =
+      (cut.element ? 1 : 0) + (!before->element && !(adjacent && cut.element) ? 1 : 0);
+  if (high.count - before->at_most.low.count < elements) {
     reader.Fail("has at " + name + " an element that is not counted");
   }
 }

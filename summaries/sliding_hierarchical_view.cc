@@ -43,20 +43,20 @@ bool SlidingHierarchicalView<Key>::WithinEpsilon() const {
 }
 
 template <class Key>
-auto SlidingHierarchicalView<Key>::Inside(int level, Key prefix, const Bounds& all) const
-    -> Bounds {
+auto SlidingHierarchicalView<Key>::Inside(int level, Key prefix, const Bounds& all,
+                                          std::uint64_t most) const -> Bounds {
   if (!cut_) return all;
   const std::uint64_t low = cut_->Count(level, prefix).count_low;
   // all.high may count outside values of prefixes that the cut block does not list.
   return {all.low - std::min({all.low, low, outside_}),
-          std::min(all.high - Less(low, cut_values_), n_)};
+          std::min(all.high - Less(low, cut_values_), most)};
 }
 
 template <class Key>
 ItemCount<Key> SlidingHierarchicalView<Key>::Count(int level, Key key) const {
   const ItemCount<Key> all = all_.Count(level, key);
   if (levels().length(level) == 0) return {all.key, n_low_, n_};
-  const Bounds bounds = Inside(level, all.key, {all.count_low, all.count_high});
+  const Bounds bounds = Inside(level, all.key, {all.count_low, all.count_high}, n_);
   return {all.key, bounds.low, bounds.high};
 }
 
@@ -78,8 +78,9 @@ std::vector<HierarchyItem<Key>> SlidingHierarchicalView<Key>::HeavyHitters(doubl
   if (cut_) {
     for (std::size_t level = 0; level < candidates.size(); ++level) {
       for (auto& candidate : candidates[level]) {
-        const Bounds bounds =
-            Inside(static_cast<int>(level), candidate.prefix, {candidate.low, candidate.high});
+        // Of what is at hand: the unseen values are added when it is reported.
+        const Bounds bounds = Inside(static_cast<int>(level), candidate.prefix,
+                                     {candidate.low, candidate.high}, n_ - unseen_);
         candidate.low = bounds.low;
         candidate.high = bounds.high;
         // It is about the block with all its values.

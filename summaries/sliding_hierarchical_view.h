@@ -59,8 +59,8 @@ class SlidingHierarchicalView {
   struct Bounds {
     std::uint64_t low, high;
   };
-  /// Those of the window, from those with the cut block whole.
-  Bounds Inside(int level, Key prefix, const Bounds& all) const;
+  /// Those of the window, from those with the cut block whole. `most`: as many can be inside.
+  Bounds Inside(int level, Key prefix, const Bounds& all, std::uint64_t most) const;
 
   std::uint64_t n_, n_low_, unseen_;
   std::uint64_t cut_values_, outside_;

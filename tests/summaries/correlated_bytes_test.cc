@@ -189,6 +189,28 @@ TEST(SerializedSumsMessages, PairsAtAKeyThatIsNoElementAreRefused) {
             "epsilon allows");
 }
 
+// Above a cut that is no element stands one: a gap that has nothing inside has no room for it.
+TEST(SerializedSumsMessages, AGapWithoutItsFirstElementIsRefused) {
+  CorrelatedSums<std::uint32_t> sums(0.1, SumType::kUint64);
+  std::vector<std::uint32_t> x(40, 1);
+  x.insert(x.end(), {2, 3, 9});
+  const std::vector<std::uint64_t> y(x.size(), 1);
+  sums.AddWindow(std::span<const std::uint32_t>(x), std::span<const std::uint64_t>(y));
+  const std::string good = sums.Serialize();
+  constexpr std::size_t kThirdCut = 62, kFourthCut = 67;
+  ASSERT_EQ(good[kThirdCut], 3);           // the next key; an element, and the only one
+  ASSERT_EQ(good[kFourthCut], 5 * 4 + 3);  // five keys on
+  std::string bytes = good;
+  bytes[kThirdCut] = 1;  // the next key, which is none
+  testing::FixChecksum(bytes);
+  const std::string what = "serialized summary of correlated sums has at cut 3 ";
+  EXPECT_EQ(Refusal<std::uint32_t>(bytes),
+            what + "a closed gap without the element that it begins with");
+  bytes[kFourthCut] = 5 * 4 + 2;  // an element, perhaps not the only one
+  testing::FixChecksum(bytes);
+  EXPECT_EQ(Refusal<std::uint32_t>(bytes), what + "an element that is not counted");
+}
+
 TEST(SerializedSumsMessages, ALieAboutTheGreatestYLeavesIntervals) {
   std::string bytes = Make<std::uint32_t, std::int64_t>(4, 0.05, 1).Serialize();
   bytes.replace(36, 8, bytes.substr(28, 8));  // the greatest y: the least one

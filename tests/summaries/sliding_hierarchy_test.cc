@@ -94,6 +94,11 @@ void CheckWindow(const HierarchyFeed<Key>& feed, const SlidingRange& range, std:
       std::max(view.MinimumSupport(), std::uniform_real_distribution<>(0, 0.3)(random));
   if (n == 0 || support <= 0 || support > 1) return;
   const auto items = view.HeavyHitters(support);
+  for (const auto& item : items) {
+    const ItemCount<Key> count = view.Count(item.level, item.prefix);
+    ASSERT_LE(count.count_low, item.count_low) << item.level << ' ' << testing::Hex(item.prefix);
+    ASSERT_GE(count.count_high, item.count_high) << item.level << ' ' << testing::Hex(item.prefix);
+  }
   // Of the n that may be, and of the n that is.
   const std::uint64_t wanted = CeilFraction(support, n);
   ASSERT_EQ(testing::FaultOfAnswer(items, truth, wanted, within), "") << "support " << support;
@@ -180,6 +185,28 @@ HierarchyFeed<std::uint32_t> SmallFeed(std::size_t values) {
     feed.Append(std::span<const std::uint32_t>(&key, 1), static_cast<std::int64_t>(i / 4));
   }
   return feed;
+}
+
+// The cut block dropped up to D of a prefix that it does not list, and one of its values is inside:
+// no more than that one can be the prefix's.
+TEST(SlidingHierarchy, UpperBoundsStayWithinTheWindow) {
+  SlidingOptions options;
+  options.epsilon = 0.2;
+  options.max_values = 8192;
+  options.block_size = 64;
+  HierarchyFeed<std::uint32_t> feed(options, PrefixLevels<std::uint32_t>({16}));
+  constexpr std::uint64_t kOthers = 4096, kUnseen = 3;
+  std::vector<std::uint32_t> keys(2 * kOthers, 0xffff'0000);
+  for (std::uint32_t i = 0; i < kOthers; ++i) keys[i] = i << 16;
+  feed.Append(keys, 0);
+  const SlidingHierarchicalView<std::uint32_t> view(
+      feed.hierarchy.Cover(feed.record.Last(kOthers + 1 + kUnseen, kUnseen), feed.record), {});
+  const auto items = view.HeavyHitters(0.5);
+  ASSERT_EQ(items.size(), 1U);
+  EXPECT_EQ(items[0].prefix, 0xffff'0000);
+  EXPECT_GE(items[0].count_high, kOthers);
+  EXPECT_LE(items[0].count_high, view.n());
+  EXPECT_EQ(items[0].count_high, view.Count(0, 0xffff'0000).count_high);
 }
 
 TEST(SlidingHierarchyBytes, AreReadBackAtAnyMoment) {
