@@ -31,6 +31,11 @@ void WriteEvenRanks(const QuantileView<Key>& view, ByteWriter& writer) {
   const std::uint64_t n = view.n(), promise = FloorFraction(view.epsilon(), n);
   const std::uint64_t gap = view.worst_gap();
   const std::uint64_t m = TargetsAtStep(n, 2 * (promise - gap) + 1);
+  if (m > kExportKeysMax) {
+    throw std::length_error("an export of " + std::to_string(n) + " values would take " +
+                            std::to_string(m) + " keys, the limit is " +
+                            std::to_string(kExportKeysMax));
+  }
   std::vector<std::uint64_t> targets(m);
   for (std::uint64_t i = 0; i < m; ++i) targets[i] = EvenTarget(i, m, n);
   std::vector<Key> keys;

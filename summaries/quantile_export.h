@@ -11,7 +11,7 @@
 //  16  1  layout: 0 even ranks, 1 rank bounds at the upper end, 2 at the lower end
 //  17  8  n
 //      even ranks:
-//  25  4  m, number of keys (0 if n = 0)
+//  25  4  m, number of keys (0 if n = 0; at most kExportKeysMax)
 //  29  8  h
 //  37     m * key bytes, ascending: of the positions that key i takes in sorted order, from 1, one
 //         lies within h of t_i = 1 + floor(i * (n - 1) / (m - 1)) (t_0 = 1; key 0 is the minimum,
@@ -21,10 +21,10 @@
 //   -4 4  CRC-32C of all bytes before
 //
 // Why even ranks need no bounds. Let every answer be known within h and the targets be at most s
-// apart: then between neighbours the bounds differ by s + 2h at most, and s = 2 * floor(eps * n) +
-// 1
-// - 2h keeps the promise. A summary that answers within eps/2 (CompactQuantiles) needs 1 / eps + 1
-// keys: at epsilon = 0.1 % and 32 bits 4,045 bytes, whatever the order of the stream.
+// apart: then between neighbours the bounds differ by s + 2h at most, and
+// s = 2 * floor(eps * n) + 1 - 2h keeps the promise. A summary that answers within eps/2
+// (CompactQuantiles) needs 1 / eps + 1 keys: at epsilon = 0.1 % and 32 bits 4,045 bytes, whatever
+// the order of the stream.
 #ifndef TIDEMARK_SUMMARIES_QUANTILE_EXPORT_H_
 #define TIDEMARK_SUMMARIES_QUANTILE_EXPORT_H_
 
@@ -37,9 +37,12 @@
 
 namespace tidemark {
 
+/// As many keys an export of even ranks may have: enough for epsilon = 3e-8 over any n.
+inline constexpr std::uint64_t kExportKeysMax = std::uint64_t{1} << 24;
+
 /// All that the view covers, its open window too.
 /// Errors: throws std::logic_error if the view has unseen values, std::invalid_argument if it does
-/// not keep its own epsilon.
+/// not keep its own epsilon, std::length_error if even ranks would take more than kExportKeysMax.
 template <class Key>
 std::string ExportQuantiles(const QuantileView<Key>& view);
 

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "summaries/compact_quantiles.h"
@@ -132,6 +134,22 @@ TYPED_TEST(Export, RefusesWhatItCannotProve) {
   EXPECT_THROW(ExportQuantiles(QuantileView<Key>(summary.Snapshot(), {}, 3)), std::logic_error);
   EXPECT_THROW(ExportQuantiles(QuantileView<Key>(summary.Snapshot(), {}, 0, 0.001)),
                std::invalid_argument);
+}
+
+// 2^40 times the same value are known in two samples; even ranks at this epsilon are 2^29.
+TYPED_TEST(Export, RefusesMoreKeysThanItMayHave) {
+  using Key = TypeParam;
+  constexpr std::uint64_t n = std::uint64_t{1} << 40;
+  QuantileSnapshot<Key> snapshot;
+  snapshot.epsilon = 0x1p-30;
+  snapshot.count = n;
+  RankedSamples<Key> samples{.count = n};
+  samples.keys = {7, 7};
+  samples.low = samples.high = {1, n};
+  snapshot.ranked.push_back(std::make_shared<const RankedSamples<Key>>(std::move(samples)));
+  EXPECT_THROW(ExportQuantiles(QuantileView<Key>(snapshot)), std::length_error);
+  snapshot.epsilon = 0x1p-10;
+  EXPECT_LT(ExportQuantiles(QuantileView<Key>(snapshot)).size(), 600 * sizeof(Key));
 }
 
 TYPED_TEST(Export, LiesUnderARightChecksumAreRefusedOrHarmless) {
