@@ -87,17 +87,15 @@ void CheckImport(std::string_view bytes) {
   CheckExport(view, rule);
 }
 
-void CheckAll(std::string_view bytes) {
-  AcceptedOrRefusedAs("serialized compact quantile summary ",
-                      [&] { CheckSummary<std::uint32_t>(bytes); });
-  AcceptedOrRefusedAs("serialized compact quantile summary ",
-                      [&] { CheckSummary<std::uint64_t>(bytes); });
-  AcceptedOrRefusedAs("serialized quantile export ", [&] { CheckImport<std::uint32_t>(bytes); });
-  AcceptedOrRefusedAs("serialized quantile export ", [&] { CheckImport<std::uint64_t>(bytes); });
+template <class Key>
+void Check(std::string_view bytes) {
+  AcceptedOrRefusedAs("serialized compact quantile summary ", [&] { CheckSummary<Key>(bytes); });
+  AcceptedOrRefusedAs("serialized quantile export ", [&] { CheckImport<Key>(bytes); });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return tidemark::fuzz::CheckInput(data, size, CheckAll);
+  return tidemark::fuzz::CheckInput<std::uint32_t, std::uint64_t>(
+      data, size, []<class Key>(std::string_view bytes) { Check<Key>(bytes); });
 }

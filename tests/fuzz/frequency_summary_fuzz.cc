@@ -149,8 +149,6 @@ void Check(std::string_view bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return tidemark::fuzz::CheckInput(data, size, [](std::string_view bytes) {
-    Check<std::uint32_t>(bytes);
-    Check<std::uint64_t>(bytes);
-  });
+  return tidemark::fuzz::CheckInput<std::uint32_t, std::uint64_t>(
+      data, size, []<class Key>(std::string_view bytes) { Check<Key>(bytes); });
 }

@@ -85,19 +85,11 @@ void Check(std::string_view bytes) {
   CheckChange<Key>(summary, other.count(), window, [&](auto& into) { into.Merge(other); });
 }
 
-void CheckAll(std::string_view bytes) {
-  int accepted = 0;
-  const auto attempt = [&](auto check) {
-    accepted += AcceptedOrRefusedAs("serialized hierarchical ", [&] { check(bytes); }) ? 1 : 0;
-  };
-  attempt(Check<std::uint32_t>);
-  attempt(Check<std::uint64_t>);
-  attempt(Check<tidemark::Key128>);
-  Require(accepted <= 1);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return tidemark::fuzz::CheckInput(data, size, CheckAll);
+  return tidemark::fuzz::CheckInput<std::uint32_t, std::uint64_t, tidemark::Key128>(
+      data, size, []<class Key>(std::string_view bytes) {
+        AcceptedOrRefusedAs("serialized hierarchical ", [&] { Check<Key>(bytes); });
+      });
 }

@@ -96,8 +96,6 @@ void Check(std::string_view bytes) {
 }  // namespace tidemark::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return tidemark::fuzz::CheckInput(data, size, [](std::string_view bytes) {
-    tidemark::fuzz::Check<std::uint32_t>(bytes);
-    tidemark::fuzz::Check<std::uint64_t>(bytes);
-  });
+  return tidemark::fuzz::CheckInput<std::uint32_t, std::uint64_t>(
+      data, size, []<class Key>(std::string_view bytes) { tidemark::fuzz::Check<Key>(bytes); });
 }

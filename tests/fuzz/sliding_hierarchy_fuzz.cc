@@ -55,15 +55,10 @@ void Check(std::string_view bytes) {
                       [&] { CheckSummary<SlidingHierarchy<Key>, Key>(bytes, CheckAnswers<Key>); });
 }
 
-void CheckAll(std::string_view bytes) {
-  Check<std::uint32_t>(bytes);
-  Check<std::uint64_t>(bytes);
-  Check<Key128>(bytes);
-}
-
 }  // namespace
 }  // namespace tidemark::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return tidemark::fuzz::CheckInput(data, size, tidemark::fuzz::CheckAll);
+  return tidemark::fuzz::CheckInput<std::uint32_t, std::uint64_t, tidemark::Key128>(
+      data, size, []<class Key>(std::string_view bytes) { tidemark::fuzz::Check<Key>(bytes); });
 }

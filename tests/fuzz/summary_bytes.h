@@ -52,12 +52,21 @@ void CheckChange(Summary summary, std::uint64_t more, Total total, Change change
   Require(Summary::Deserialize(after).Serialize() == after);
 }
 
-/// `check`(bytes) for the input as it came, and with a checksum that fits if it had none.
-template <class Check>
+/// `check`.operator()<Key>(bytes) for the input as it came, and with a checksum that fits if it had
+/// none: for the one of Keys whose width the frame names, else for the first, which must refuse it.
+/// A reader of another width refuses a frame by that alone.
+template <class First, class... Others, class Check>
 int CheckInput(const std::uint8_t* data, std::size_t size, Check check) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  check(bytes);
-  if (testing::FixChecksum(bytes)) check(bytes);
+  constexpr std::size_t kBitsAt = 6;
+  const std::size_t bits = size > kBitsAt ? data[kBitsAt] : 0;
+  const auto run = [&] {
+    const bool other =
+        ((bits == 8 * sizeof(Others) && (check.template operator()<Others>(bytes), true)) || ...);
+    if (!other) check.template operator()<First>(bytes);
+  };
+  run();
+  if (testing::FixChecksum(bytes)) run();
   return 0;
 }
 
