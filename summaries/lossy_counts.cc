@@ -22,7 +22,7 @@ template <class Key>
 class EntryChecker {
  public:
   EntryChecker(const ByteReader& reader, std::uint64_t dropped, std::uint64_t total)
-      : reader_(reader), dropped_(dropped), left_(total), kept_(dropped) {}
+      : reader_(reader), dropped_(dropped), total_(total), left_(total), kept_(dropped) {}
 
   std::string Name() const { return "entry " + std::to_string(kept_.size()); }
 
@@ -31,7 +31,9 @@ class EntryChecker {
     if (entry.count == 0 || entry.count > left_) {
       reader_.Fail("has in " + Name() + " a count that its n does not allow");
     }
-    if (entry.delta > dropped_ || entry.count + entry.delta <= dropped_) {
+    // What was missed came, as what was counted, among n.
+    if (entry.delta > dropped_ || entry.count + entry.delta <= dropped_ ||
+        entry.count + entry.delta > total_) {
       reader_.Fail("has in " + Name() + " bounds that its n and epsilon do not allow");
     }
     left_ -= entry.count;
@@ -43,7 +45,7 @@ class EntryChecker {
 
  private:
   const ByteReader& reader_;
-  std::uint64_t dropped_;
+  std::uint64_t dropped_, total_;
   std::uint64_t left_;
   Key before_ = 0;
   FrequencyEntriesWriter<Key> kept_;

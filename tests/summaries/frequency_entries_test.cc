@@ -137,6 +137,11 @@ TEST(EntriesFromOutside, ThatCannotBeAreNamed) {
       "serialized frequency summary has in entry 0 bounds that its n and epsilon do not allow");
   EXPECT_EQ(Refusal(OneEntry(30, string("\x08\x07\x1C", 3))),
             "serialized frequency summary has in entry 0 a count that its n does not allow");
+  // At most 30 times; then 30 times and two that were missed.
+  EXPECT_EQ(Refusal(OneEntry(30, string("\x48\x07\x1A\x02", 4))), "accepted");
+  EXPECT_EQ(
+      Refusal(OneEntry(30, string("\x48\x07\x1C\x02", 4))),
+      "serialized frequency summary has in entry 0 bounds that its n and epsilon do not allow");
   // As on a level that not every value reaches.
   EXPECT_EQ(Refusal(OneEntry(9, string("\x00\x07", 2))), "accepted");
   EXPECT_EQ(Refusal(OneEntry(30, string("\x03\x07", 2))),
