@@ -90,7 +90,12 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
         acceptor(strand),
         retry_timer(strand),
         look_timer(strand),
-        accept_log(std::move(log_in)) {}
+        accept_log(std::move(log_in)),
+        first_bytes(
+            strand, options.opening,
+            std::chrono::duration_cast<std::chrono::microseconds>(options.opening_timeout).count(),
+            [this](int fd) { hand_over(acceptor.native_handle(), fd); },
+            [this](int fd) { EndUnopened(fd); }) {}
 
   absl::Status Listen() {
     const auto inherited = [this](error_code& error) {
@@ -150,11 +155,21 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
 
   void OnAccepted(int fd, std::string address) {
     if (const absl::Status place = TakePlace(fd, std::move(address)); place.ok()) {
-      hand_over(acceptor.native_handle(), fd);
+      first_bytes.Add(fd, steady());
     } else {
       close(fd);
       Report("refused a connection: " + std::string(place.message()));
     }
+  }
+
+  void EndUnopened(int fd) {
+    {
+      const std::lock_guard lock(mutex);
+      held.erase(fd);
+      metrics.grpc_connections().Set(static_cast<double>(held.size()));
+    }
+    close(fd);
+    if (options.opening == Opening::kTls) metrics.TlsFailed("grpc").Increment();
   }
 
   // A place, or why there is none.
@@ -212,6 +227,7 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
         std::max(kLookInterval, kLookIntervalEach * static_cast<std::int64_t>(connections())));
     look_timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
       if (cancelled || !self->acceptor.is_open()) return;
+      self->first_bytes.EndOverdue(self->steady());
       self->Look();
       self->ArmLook();
     });
@@ -239,6 +255,7 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
   asio::steady_timer look_timer;
   LimitedLog accept_log;
   HandOver hand_over;
+  FirstBytes first_bytes;
 
   mutable std::mutex mutex;
   std::unordered_map<int, Held> held;  // by descriptor
@@ -276,6 +293,7 @@ void GrpcAcceptor::Stop() {
   asio::post(impl_->strand, [impl = impl_, &closed] {
     error_code ignored;
     impl->acceptor.close(ignored);
+    impl->first_bytes.EndAll();
     impl->retry_timer.cancel();
     impl->look_timer.cancel();
     closed.set_value();

@@ -5,7 +5,8 @@
 //
 // A connection keeps its place until gRPC has closed its descriptor, however it ended. gRPC says
 // nothing then. But a number that leads to no file, or to another one, shows it: every connection
-// is looked at so, each second, and before another one is refused.
+// is looked at so, each second, and before another one is refused. It has its place from the
+// moment it is accepted, while its first bytes are waited for (first_bytes.h), too.
 #ifndef TIDEMARK_SERVER_DAEMON_GRPC_ACCEPTOR_H_
 #define TIDEMARK_SERVER_DAEMON_GRPC_ACCEPTOR_H_
 
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/daemon/first_bytes.h"
 #include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
 
@@ -39,6 +41,10 @@ struct GrpcAcceptorOptions {
   const Guard* guard = nullptr;
   /// A connection whose peer has acknowledged nothing for so long ends (TCP_USER_TIMEOUT).
   std::chrono::milliseconds unacknowledged_max{20'000};
+  /// What a connection begins with before it is handed over, and within how long; else it is
+  /// closed, and counted in tidemark_tls_handshakes_failed_total{protocol="grpc"} if that is TLS.
+  Opening opening = Opening::kNothing;
+  std::chrono::milliseconds opening_timeout{10'000};
 };
 
 /// Counts those that it refuses in tidemark_ingest_connections_refused_total{source="grpc"}, at the
@@ -76,7 +82,8 @@ class GrpcAcceptor {
   /// so. May be called again. REQUIRES: the io_context is still being run.
   void Stop();
 
-  /// Looks at all connections, and gives back the places of those that are closed.
+  /// Looks at all connections that were handed over, and gives back the places of those that are
+  /// closed.
   void Look();
 
   /// Those that had not been closed at the last look.

@@ -63,12 +63,14 @@ RecordedTime SteadyNow() {
       .count();
 }
 
-GrpcAcceptorOptions AcceptorOptionsOf(const Config& config, const Guard& guard) {
+GrpcAcceptorOptions AcceptorOptionsOf(const Config& config, const Guard& guard, bool tls) {
   return {.host = config.listen.grpc->host,
           .port = config.listen.grpc->port,
           .connections_max = config.limits.max_connections,
           .guard = &guard,
-          .unacknowledged_max = std::chrono::milliseconds(kPingTimeoutMs)};
+          .unacknowledged_max = std::chrono::milliseconds(kPingTimeoutMs),
+          .opening = tls ? Opening::kTls : Opening::kHttp2,
+          .opening_timeout = std::chrono::seconds(config.tls.handshake_timeout_s)};
 }
 
 void LogAcceptor(IngestLogLevel /*level*/, std::string_view message) {
@@ -126,7 +128,8 @@ struct GrpcFront::Parts {
         summaries(engine, pipeline, calls),
         subscriptions(engine, pipeline, calls),
         info(pipeline, std::move(fill_info), &guard),
-        acceptor(io.io(), AcceptorOptionsOf(config_in, guard), metrics, SteadyNow, LogAcceptor) {}
+        acceptor(io.io(), AcceptorOptionsOf(config_in, guard, tls_in != nullptr), metrics,
+                 SteadyNow, LogAcceptor) {}
 
   const Config& config;
   Metrics& metrics;
@@ -171,7 +174,8 @@ absl::Status GrpcFront::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kServerPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
-  // Of TLS and HTTP/2, which half a connection would otherwise keep up for two minutes.
+  // Of TLS and HTTP/2 from the first bytes on (first_bytes.h), which half a connection would
+  // otherwise keep up for two minutes.
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(parts_->config.tls.handshake_timeout_s * 1000));
   LimitMemory(builder, parts_->config.limits);

@@ -101,7 +101,7 @@ class Metrics {
   /// expired_token, unknown_certificate, role (server/access/policy.h).
   prometheus::Counter& AccessRefused(std::string_view protocol, std::string_view reason);
   /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp, and grpc, by what its
-  /// log says.
+  /// log says and before (server/daemon/first_bytes.h).
   prometheus::Counter& TlsFailed(std::string_view protocol);
   /// tidemark_peer_refused_total{protocol,reason}: what was refused because one peer has its share;
   /// protocol as above; reason: connections, calls, bytes (server/access/peers.h).

@@ -1,0 +1,75 @@
+// Connections kept from gRPC until their first bytes are whole: HTTP/2's preface, or the first
+// record of a TLS handshake.
+//
+// gRPC 1.51 reads a connection that sends a byte a second on the threads that answer calls, and
+// begins a TLS session for it. Here such a connection costs a descriptor and some hundred bytes,
+// and the kernel wakes nobody for less than what is missing (SO_RCVLOWAT).
+#ifndef TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
+#define TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string_view>
+
+#include "server/ingest/clocks.h"
+
+namespace tidemark::server {
+
+enum class Opening {
+  kNothing,  ///< whatever comes, or nothing
+  kHttp2,    ///< the client's connection preface, RFC 9113, 3.4
+  kTls,      ///< one whole record, RFC 8446, 5.1
+};
+
+/// As many bytes of an opening as `begun` are looked at.
+inline constexpr std::size_t kOpeningPrefix = 24;
+
+/// How many first bytes are to be there before a connection goes on that began so; no more than
+/// `begun` has if it is no such opening, which is for the protocol to refuse.
+std::size_t OpeningBytes(Opening opening, std::string_view begun);
+
+/// Thread: one at a time, the executor's (a strand).
+class FirstBytes {
+ public:
+  using Take = std::function<void(int fd)>;
+
+  /// `whole` gets a descriptor whose first bytes are there, as it came; `ended` one whose peer has
+  /// closed before, or that took longer than `timeout` (microseconds). Each is theirs to close.
+  FirstBytes(boost::asio::any_io_executor executor, Opening opening, RecordedTime timeout,
+             Take whole, Take ended);
+  /// EndAll().
+  ~FirstBytes();
+  FirstBytes(const FirstBytes&) = delete;
+  FirstBytes& operator=(const FirstBytes&) = delete;
+
+  /// A connected TCP socket that does not block. `now`: microseconds, never steps.
+  void Add(int fd, RecordedTime now);
+  /// Ends those that were added a timeout ago.
+  void EndOverdue(RecordedTime now);
+  void EndAll();
+  std::size_t size() const { return waiting_.size(); }
+
+ private:
+  struct Waiting;
+  using Place = std::list<std::shared_ptr<Waiting>>::iterator;
+  enum class State { kWhole, kMissing, kEnded };
+
+  State Look(Waiting& waiting) const;
+  void WaitFor(const std::shared_ptr<Waiting>& waiting);
+  /// Takes it out of the list.
+  int Release(Waiting& waiting);
+
+  const boost::asio::any_io_executor executor_;
+  const Opening opening_;
+  const RecordedTime timeout_;
+  const Take whole_;
+  const Take ended_;
+  std::list<std::shared_ptr<Waiting>> waiting_;  // the oldest first
+};
+
+}  // namespace tidemark::server
+
+#endif  // TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
