@@ -11,7 +11,7 @@
 //  16  1  layout: 0 even ranks, 1 rank bounds at the upper end, 2 at the lower end
 //  17  8  n
 //      even ranks:
-//  25  4  m, number of keys (0 if n = 0; at most kExportKeysMax)
+//  25  4  m, number of keys (0 if n = 0); kExportKeysMax at most is written
 //  29  8  h
 //  37     m * key bytes, ascending: of the positions that key i takes in sorted order, from 1, one
 //         lies within h of t_i = 1 + floor(i * (n - 1) / (m - 1)) (t_0 = 1; key 0 is the minimum,
@@ -37,7 +37,9 @@
 
 namespace tidemark {
 
-/// As many keys an export of even ranks may have: enough for epsilon = 3e-8 over any n.
+/// As many keys an export of even ranks may have: enough for epsilon = 6e-8 over any n where
+/// answers are known within epsilon / 2. One that was imported is known no better than it was
+/// exported.
 inline constexpr std::uint64_t kExportKeysMax = std::uint64_t{1} << 24;
 
 /// All that the view covers, its open window too.

@@ -50,7 +50,8 @@ struct Config {
     bool require_client_cert = false;
     /// Separated by blanks; of statsd the TCP half. UDP is never encrypted.
     std::string listeners = "grpc tcp http statsd";
-    /// From accepting a connection to the end of its handshake (gRPC: first_bytes.h, and then it).
+    /// From accepting a connection to the end of its handshake. gRPC: to its first bytes, and as
+    /// long again to the end of that and of HTTP/2's.
     std::uint64_t handshake_timeout_s = 10;
     friend bool operator==(const Tls&, const Tls&) = default;
   };

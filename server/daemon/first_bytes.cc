@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
@@ -18,8 +19,11 @@ constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 static_assert(kPreface.size() == kOpeningPrefix);
 // Of TLS: type, version, length.
 constexpr char kHandshake = 22;
+constexpr char kMajorVersion = 3;
 constexpr std::size_t kRecordHead = 5;
 constexpr std::size_t kRecordMax = 1 << 14;
+// More than a usual ClientHello has. What is waited for lies in the kernel.
+constexpr std::size_t kRecordKept = 4096;
 // A kernel that is short of memory wakes for less, again and again: so often it is put up with.
 constexpr int kWakesMax = 8;
 
@@ -31,29 +35,31 @@ void WakeFrom(int fd, std::size_t bytes) {
 
 bool PeerSendsNoMore(int fd) {
   pollfd socket{.fd = fd, .events = POLLRDHUP, .revents = 0};
-  return poll(&socket, 1, 0) != 0;
+  return poll(&socket, 1, 0) > 0;
 }
 
 }  // namespace
 
-std::size_t OpeningBytes(Opening opening, std::string_view begun) {
+std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun) {
   switch (opening) {
     case Opening::kNothing:
       return 0;
     case Opening::kHttp2:
-      // One that is none is seen by its first byte.
-      if (begun.empty()) return 1;
-      return kPreface.starts_with(begun.substr(0, kPreface.size())) ? kPreface.size() : 0;
+      if (!kPreface.starts_with(begun.substr(0, kPreface.size()))) return std::nullopt;
+      // What is none is seen by its first byte.
+      return begun.empty() ? 1 : kPreface.size();
     case Opening::kTls: {
-      if (begun.empty()) return 1;
-      if (begun.front() != kHandshake) return 0;
       if (begun.size() < kRecordHead) return kRecordHead;
       const std::size_t length = static_cast<unsigned char>(begun[3]) * std::size_t{256} +
                                  static_cast<unsigned char>(begun[4]);
-      return length <= kRecordMax ? kRecordHead + length : 0;
+      if (begun[0] != kHandshake || begun[1] != kMajorVersion || length == 0 ||
+          length > kRecordMax) {
+        return std::nullopt;
+      }
+      return std::min(kRecordHead + length, kRecordKept);
     }
   }
-  return 0;
+  return std::nullopt;
 }
 
 struct FirstBytes::Waiting {
@@ -103,22 +109,22 @@ void FirstBytes::WaitFor(const std::shared_ptr<Waiting>& waiting) {
 FirstBytes::State FirstBytes::Look(Waiting& waiting) const {
   const int fd = waiting.socket.native_handle();
   while (true) {
+    const bool last = PeerSendsNoMore(fd);  // what is there then is all
     std::array<char, kOpeningPrefix> begun{};
     const ssize_t got = recv(fd, begun.data(), begun.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && errno != EAGAIN && errno != EINTR) return State::kEnded;
-    if (got == 0) return State::kEnded;
     const std::size_t seen = got < 0 ? 0 : static_cast<std::size_t>(got);
-    const std::size_t needed = OpeningBytes(opening_, {begun.data(), seen});
+    const auto needed = OpeningBytes(opening_, {begun.data(), seen});
+    if (!needed) return State::kEnded;
     int there = 0;
-    if (needed <= seen) return State::kWhole;
-    if (ioctl(fd, FIONREAD, &there) == 0 && needed <= static_cast<std::size_t>(there)) {
+    if (ioctl(fd, FIONREAD, &there) == 0 && *needed <= static_cast<std::size_t>(there)) {
       return State::kWhole;
     }
-    if (PeerSendsNoMore(fd)) return State::kEnded;
-    if (needed == waiting.needed) return State::kMissing;
+    if (last || got == 0) return State::kEnded;
+    if (*needed == waiting.needed) return State::kMissing;
     // More may have come before the mark was set, of which nobody is told.
-    WakeFrom(fd, needed);
-    waiting.needed = needed;
+    WakeFrom(fd, *needed);
+    waiting.needed = *needed;
   }
 }
 

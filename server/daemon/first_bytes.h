@@ -1,9 +1,9 @@
 // Connections kept from gRPC until their first bytes are whole: HTTP/2's preface, or the first
-// record of a TLS handshake.
+// record of a TLS handshake. What begins otherwise never gets there.
 //
-// gRPC 1.51 reads a connection that sends a byte a second on the threads that answer calls, and
-// begins a TLS session for it. Here such a connection costs a descriptor and some hundred bytes,
-// and the kernel wakes nobody for less than what is missing (SO_RCVLOWAT).
+// gRPC 1.51 reads and times a connection that has not got so far, and begins a TLS session for it
+// (docs/measurements.md: what that costs another client). Here it costs a descriptor, some hundred
+// bytes and what it has sent, and the kernel wakes nobody for less than is missing (SO_RCVLOWAT).
 #ifndef TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
 #define TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
 
@@ -12,6 +12,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "server/ingest/clocks.h"
@@ -21,23 +22,24 @@ namespace tidemark::server {
 enum class Opening {
   kNothing,  ///< whatever comes, or nothing
   kHttp2,    ///< the client's connection preface, RFC 9113, 3.4
-  kTls,      ///< one whole record, RFC 8446, 5.1
+  kTls,      ///< a record of a handshake, RFC 8446, 5.1, or the first 4 KiB of it
 };
 
 /// As many bytes of an opening as `begun` are looked at.
 inline constexpr std::size_t kOpeningPrefix = 24;
 
-/// How many first bytes are to be there before a connection goes on that began so; no more than
-/// `begun` has if it is no such opening, which is for the protocol to refuse.
-std::size_t OpeningBytes(Opening opening, std::string_view begun);
+/// How many first bytes are to be there before a connection goes on that began so; none if that is
+/// no such opening.
+std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun);
 
 /// Thread: one at a time, the executor's (a strand).
 class FirstBytes {
  public:
   using Take = std::function<void(int fd)>;
 
-  /// `whole` gets a descriptor whose first bytes are there, as it came; `ended` one whose peer has
-  /// closed before, or that took longer than `timeout` (microseconds). Each is theirs to close.
+  /// `whole` gets a descriptor whose first bytes are there, as it came; or that the kernel or Asio
+  /// cannot wait for. `ended` gets one that began otherwise, whose peer has closed before, that
+  /// took longer than `timeout` (microseconds), or that is left at EndAll. Each is theirs to close.
   FirstBytes(boost::asio::any_io_executor executor, Opening opening, RecordedTime timeout,
              Take whole, Take ended);
   /// EndAll().
@@ -55,7 +57,7 @@ class FirstBytes {
  private:
   struct Waiting;
   using Place = std::list<std::shared_ptr<Waiting>>::iterator;
-  enum class State { kWhole, kMissing, kEnded };
+  enum class State { kMissing, kWhole, kEnded };
 
   State Look(Waiting& waiting) const;
   void WaitFor(const std::shared_ptr<Waiting>& waiting);

@@ -162,14 +162,16 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
     }
   }
 
+  // Counted first: whoever sees it closed sees it counted.
   void EndUnopened(int fd) {
+    metrics.grpc_unopened().Increment();
+    if (options.opening == Opening::kTls) metrics.TlsFailed("grpc").Increment();
     {
       const std::lock_guard lock(mutex);
       held.erase(fd);
       metrics.grpc_connections().Set(static_cast<double>(held.size()));
     }
     close(fd);
-    if (options.opening == Opening::kTls) metrics.TlsFailed("grpc").Increment();
   }
 
   // A place, or why there is none.
@@ -255,12 +257,13 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
   asio::steady_timer look_timer;
   LimitedLog accept_log;
   HandOver hand_over;
-  FirstBytes first_bytes;
 
   mutable std::mutex mutex;
   std::unordered_map<int, Held> held;  // by descriptor
   std::optional<RecordedTime> looked;
   bool stopping = false;
+
+  FirstBytes first_bytes;  // of the strand; ends with what it gives up
 };
 
 GrpcAcceptor::GrpcAcceptor(asio::io_context& io, GrpcAcceptorOptions options, Metrics& metrics,

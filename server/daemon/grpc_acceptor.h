@@ -41,8 +41,10 @@ struct GrpcAcceptorOptions {
   const Guard* guard = nullptr;
   /// A connection whose peer has acknowledged nothing for so long ends (TCP_USER_TIMEOUT).
   std::chrono::milliseconds unacknowledged_max{20'000};
-  /// What a connection begins with before it is handed over, and within how long; else it is
-  /// closed, and counted in tidemark_tls_handshakes_failed_total{protocol="grpc"} if that is TLS.
+  /// What a connection begins with before it is handed over, and within how long (and the time
+  /// between two looks, see below); else it is closed, and counted in
+  /// tidemark_grpc_connections_unopened_total, of TLS also in
+  /// tidemark_tls_handshakes_failed_total{protocol="grpc"}.
   Opening opening = Opening::kNothing;
   std::chrono::milliseconds opening_timeout{10'000};
 };
@@ -82,8 +84,7 @@ class GrpcAcceptor {
   /// so. May be called again. REQUIRES: the io_context is still being run.
   void Stop();
 
-  /// Looks at all connections that were handed over, and gives back the places of those that are
-  /// closed.
+  /// Looks at all connections, and gives back the places of those that are closed.
   void Look();
 
   /// Those that had not been closed at the last look.

@@ -169,6 +169,10 @@ struct Metrics::Families {
   Gauge& grpc_connections = GaugeFamily(registry, "tidemark_grpc_connections",
                                         "Open connections of gRPC, with those in a handshake.")
                                 .Add({});
+  Counter& grpc_unopened =
+      CounterFamily(registry, "tidemark_grpc_connections_unopened_total",
+                    "Connections of gRPC that ended before their first bytes were whole.")
+          .Add({});
   Gauge& producers =
       GaugeFamily(registry, "tidemark_producers",
                   "Producers of a stream whose batches are recognised when they come again.")
@@ -422,6 +426,7 @@ Counter& Metrics::sorter_failures() { return families_->sorter_failures; }
 Gauge& Metrics::streams() { return families_->streams; }
 Gauge& Metrics::peers() { return families_->peers; }
 Gauge& Metrics::grpc_connections() { return families_->grpc_connections; }
+Counter& Metrics::grpc_unopened() { return families_->grpc_unopened; }
 Gauge& Metrics::producers() { return families_->producers; }
 Counter& Metrics::producers_forgotten() { return families_->producers_forgotten; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }

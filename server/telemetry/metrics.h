@@ -101,7 +101,7 @@ class Metrics {
   /// expired_token, unknown_certificate, role (server/access/policy.h).
   prometheus::Counter& AccessRefused(std::string_view protocol, std::string_view reason);
   /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp, and grpc, by what its
-  /// log says and before (server/daemon/first_bytes.h).
+  /// log says, with those of grpc_unopened().
   prometheus::Counter& TlsFailed(std::string_view protocol);
   /// tidemark_peer_refused_total{protocol,reason}: what was refused because one peer has its share;
   /// protocol as above; reason: connections, calls, bytes (server/access/peers.h).
@@ -123,6 +123,9 @@ class Metrics {
   /// tidemark_grpc_connections: accepted and not closed yet, with those in a handshake. (Of ingest
   /// tidemark_ingest_connections{source="grpc"} counts calls.)
   prometheus::Gauge& grpc_connections();
+  /// tidemark_grpc_connections_unopened_total: ended before their first bytes were whole
+  /// (server/daemon/first_bytes.h).
+  prometheus::Counter& grpc_unopened();
   /// tidemark_producers: whose batches are recognised when they come again; one of two streams
   /// counts as two.
   prometheus::Gauge& producers();

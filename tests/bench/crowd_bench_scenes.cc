@@ -153,7 +153,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                     .flags = with({"--tls-handshake-timeout-s", timeout}),
                     .port = &Daemon::grpc,
                     .script = {.drip = std::string(kPreface)},
-                    .bytes_max = 64'000,
+                    .bytes_max = 4'000,
                     .ends_them = true});
   scenes.push_back({.name = "slow-tls",
                     .what = "framed TCP connections that send a byte a second of a TLS handshake",
@@ -183,7 +183,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                     .flags = tls("grpc"),
                     .port = &Daemon::grpc,
                     .script = {.first = HalfClientHello(400)},
-                    .bytes_max = 150'000,
+                    .bytes_max = 4'000,
                     .ends_them = true,
                     .tls_asker = true});
   for (Scene& scene : scenes) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "summaries/compact_quantiles.h"
+#include "summaries/fraction.h"
 #include "summaries/quantile_export.h"
 #include "summaries/quantile_view.h"
 #include "summaries/rank_rule.h"
@@ -39,7 +40,8 @@ void CheckPromise(const QuantileView<Key>& view, const RankRule& rule) {
 
 template <class Key>
 void CheckExport(const QuantileView<Key>& view, const RankRule& rule) {
-  if (view.n() > kExportedMost && view.epsilon() < 1.0 / kExportedMost) return;
+  const std::uint64_t within = tidemark::FloorFraction(view.epsilon(), view.n()) - view.worst_gap();
+  if (view.n() / (2 * within + 1) > kExportedMost) return;
   const QuantileView<Key> back(tidemark::ImportQuantiles<Key>(tidemark::ExportQuantiles(view)));
   Require(back.n() == view.n() && back.epsilon() == view.epsilon() && back.end() == view.end());
   CheckPromise(back, rule);

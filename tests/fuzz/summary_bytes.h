@@ -53,8 +53,8 @@ void CheckChange(Summary summary, std::uint64_t more, Total total, Change change
 }
 
 /// `check`.operator()<Key>(bytes) for the input as it came, and with a checksum that fits if it had
-/// none: for the one of Keys whose width the frame names, else for the first, which must refuse it.
-/// A reader of another width refuses a frame by that alone.
+/// none: for the one of Keys whose width the frame names, else for the first. That a reader of
+/// another width refuses it is left to the unit tests.
 template <class First, class... Others, class Check>
 int CheckInput(const std::uint8_t* data, std::size_t size, Check check) {
   std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -22,6 +22,7 @@
 #include "server/ingest/io_threads.h"
 #include "server/telemetry/metrics.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
@@ -94,6 +95,7 @@ class GrpcAcceptorTest : public ::testing::Test {
   }
   double Refused() { return metrics_.source(Source::kGrpc).connections_refused.Value(); }
   double RefusedOfPeer() { return metrics_.PeerRefused("grpc", "connections").Value(); }
+  double Unopened() { return metrics_.grpc_unopened().Value(); }
   double Level() { return metrics_.grpc_connections().Value(); }
 
   struct Logline {
@@ -225,6 +227,31 @@ TEST_F(GrpcAcceptorTest, NothingIsHandedOverOnceItHasStopped) {
   Make({})->Stop();  // never listened
   const auto never_started = Make({});
   EXPECT_TRUE(never_started->Listen().ok());
+}
+
+// Those whose first bytes are not whole have places, and give them back with themselves.
+TEST_F(GrpcAcceptorTest, WaitsForFirstBytes) {
+  LimitPeers({.connections = 2, .loopback_is_one_peer = true});
+  Start({.connections_max = 10, .opening = Opening::kTls});
+  RawSocket silent(acceptor_->port());
+  RawSocket half(acceptor_->port());
+  half.Send(std::string("\x16\x03\x01\x02\x00\x01", 6));
+  EXPECT_FALSE(Accepts());
+  EXPECT_EQ(RefusedOfPeer(), 1);
+  EXPECT_EQ(Level(), 2);
+  silent.Send("GET / HTTP/1.1");
+  EXPECT_EQ(silent.Receive(1), "") << "that is not TLS";
+  EXPECT_EQ(Unopened(), 1);
+  EXPECT_TRUE(WaitUntil([this] { return Level() == 1; }));
+  RawSocket whole(acceptor_->port());
+  whole.Send(std::string("\x16\x03\x01\x00\x02\x01\x00", 7));
+  EXPECT_EQ(whole.Receive(1), "a");
+  acceptor_->Stop();
+  EXPECT_EQ(half.Receive(1), "");
+  EXPECT_EQ(Unopened(), 2);
+  EXPECT_EQ(metrics_.TlsFailed("grpc").Value(), 2);
+  EXPECT_EQ(acceptor_->connections(), 1U);
+  EXPECT_EQ(owned_.size(), 1U);
 }
 
 TEST_F(GrpcAcceptorTest, SaysWhyItCannotListen) {

@@ -49,7 +49,7 @@ class StatsdServerTest : public testing::Test {
   }
   // Whether soon nobody but the sink and the test holds the stream.
   static bool IsLetGoOf(const StreamHandle& stream) {
-    return WaitUntil([&] { return stream.use_count() <= 2; });
+    return WaitUntil([&] { return stream.use_count() <= 2; }) && stream.use_count() == 2;
   }
 
   DeletingSink sink_;
