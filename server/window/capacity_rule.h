@@ -13,7 +13,9 @@
 #ifndef TIDEMARK_SERVER_WINDOW_CAPACITY_RULE_H_
 #define TIDEMARK_SERVER_WINDOW_CAPACITY_RULE_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "server/window/ingest_sink.h"
 
@@ -53,7 +55,13 @@ class CapacityRule {
   void OnFull(RecordedTime time, CapacityLimits limits);
 
  private:
-  RecordedTime Age(RecordedTime now) const { return now > opened_at_ ? now - opened_at_ : 0; }
+  // Any two times: a stored stream may bring any.
+  RecordedTime Age(RecordedTime now) const {
+    if (now <= opened_at_) return 0;
+    const auto age = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(opened_at_);
+    return static_cast<RecordedTime>(
+        std::min(age, std::uint64_t{std::numeric_limits<RecordedTime>::max()}));
+  }
 
   RecordedTime opened_at_ = 0;
   std::uint32_t capacity_;

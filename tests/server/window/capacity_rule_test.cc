@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <limits>
 
 namespace tidemark::server {
 namespace {
@@ -79,6 +80,14 @@ TEST(CapacityRule, ClockThatStepsBackCountsAsNoTime) {
   EXPECT_EQ(rule.capacity(), 256u);
   rule.OnFull(0, kLimits);
   EXPECT_EQ(rule.capacity(), 1024u);
+}
+
+// As in a stored stream that nobody wrote.
+TEST(CapacityRule, TakesAnyTwoTimes) {
+  CapacityRule rule(kLimits);
+  rule.Restore(std::numeric_limits<RecordedTime>::min(), 1024);
+  rule.OnBatch(std::numeric_limits<RecordedTime>::max(), 300, kLimits);
+  EXPECT_EQ(rule.capacity(), 512u) << "it was open for long";
 }
 
 TEST(CapacityRule, AlwaysAPowerOfTwoWithinTheLimits) {
