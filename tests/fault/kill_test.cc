@@ -27,7 +27,8 @@ TEST(Kill, AtRandomMomentsUnderLoad) {
   const auto begun = std::chrono::steady_clock::now();
   Judged all;
   std::uint64_t folders = 0;
-  for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++folders) {
+  int round = 0;
+  for (; round < rounds && !testing::Test::HasFailure(); ++folders) {
     FaultRun run(seed + folders,
                  {.flags = {"--sync-interval-us", random() % 2 == 0 ? "0" : "2000"}});
     run.StartWriters();
@@ -48,9 +49,9 @@ TEST(Kill, AtRandomMomentsUnderLoad) {
   std::printf(
       "kill: %d rounds, %llu folders, %llu batches, %llu values, %llu sent again, seed %llu, "
       "%.0f s\n",
-      rounds, static_cast<unsigned long long>(folders),
-      static_cast<unsigned long long>(all.batches), static_cast<unsigned long long>(all.values),
-      static_cast<unsigned long long>(all.retries), static_cast<unsigned long long>(seed),
+      round, static_cast<unsigned long long>(folders), static_cast<unsigned long long>(all.batches),
+      static_cast<unsigned long long>(all.values), static_cast<unsigned long long>(all.retries),
+      static_cast<unsigned long long>(seed),
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
 }
 

@@ -51,13 +51,16 @@ void LogArchive::Link() {
       if (error || seen == std::pair(size, changed)) continue;
       seen = {size, changed};
     }
-    // Of an abandoned segment the number may come again, after a restart.
-    std::filesystem::remove(to, error);
+    // Of an abandoned segment the number may come again, after a restart. One that is gone
+    // meanwhile stays as it was linked.
+    const std::string fresh = to + ".new";
     if (copies_) {
-      std::filesystem::copy_file(from, to, error);
+      std::filesystem::copy_file(from, fresh, error);
     } else {
-      std::filesystem::create_hard_link(from, to, error);  // gone meanwhile: abandoned
+      std::filesystem::create_hard_link(from, fresh, error);
     }
+    if (!error) std::filesystem::rename(fresh, to, error);
+    if (error) std::filesystem::remove(fresh, error);
   }
 }
 
