@@ -49,8 +49,10 @@ constexpr std::array kSettings = {
     Setting{"tls", "listeners", "tls-listeners", TIDEMARK_FIELD(tls.listeners),
             "which listeners speak TLS, with a certificate; UDP never does"},
     Setting{"tls", "handshake_timeout_s", "tls-handshake-timeout-s",
-            TIDEMARK_FIELD(tls.handshake_timeout_s), "a TLS handshake must be over within this", 1,
-            3600},
+            TIDEMARK_FIELD(tls.handshake_timeout_s),
+            "a TLS handshake must be over within this; over gRPC its first bytes, and as long "
+            "again the rest",
+            1, 3600},
     Setting{"daemon", "data_dir", "data-dir", TIDEMARK_FIELD(daemon.data_dir),
             "an existing folder that can be written"},
     Setting{"daemon", "ports_file", "ports-file", TIDEMARK_FIELD(daemon.ports_file),

@@ -16,7 +16,6 @@ namespace {
 namespace posix = boost::asio::posix;
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-static_assert(kPreface.size() == kOpeningPrefix);
 // Of TLS: type, version, length.
 constexpr char kHandshake = 22;
 constexpr char kMajorVersion = 3;
@@ -110,7 +109,7 @@ FirstBytes::State FirstBytes::Look(Waiting& waiting) const {
   const int fd = waiting.socket.native_handle();
   while (true) {
     const bool last = PeerSendsNoMore(fd);  // what is there then is all
-    std::array<char, kOpeningPrefix> begun{};
+    std::array<char, kPreface.size()> begun{};
     const ssize_t got = recv(fd, begun.data(), begun.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && errno != EAGAIN && errno != EINTR) return State::kEnded;
     const std::size_t seen = got < 0 ? 0 : static_cast<std::size_t>(got);

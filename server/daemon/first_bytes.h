@@ -25,11 +25,8 @@ enum class Opening {
   kTls,      ///< a record of a handshake, RFC 8446, 5.1, or the first 4 KiB of it
 };
 
-/// As many bytes of an opening as `begun` are looked at.
-inline constexpr std::size_t kOpeningPrefix = 24;
-
 /// How many first bytes are to be there before a connection goes on that began so; none if that is
-/// no such opening.
+/// no such opening. Of `begun` the first 24 bytes tell.
 std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun);
 
 /// Thread: one at a time, the executor's (a strand).
@@ -51,7 +48,9 @@ class FirstBytes {
   void Add(int fd, RecordedTime now);
   /// Ends those that were added a timeout ago.
   void EndOverdue(RecordedTime now);
+  /// Ends all that wait.
   void EndAll();
+  /// How many wait.
   std::size_t size() const { return waiting_.size(); }
 
  private:

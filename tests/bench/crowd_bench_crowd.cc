@@ -8,10 +8,10 @@
 
 #include <array>
 #include <cerrno>
-#include <functional>
 #include <stdexcept>
 
 #include "tests/bench/service_bench_daemon.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::bench {
 namespace {
@@ -22,15 +22,6 @@ constexpr std::size_t kTicksASecond = 10;
 constexpr int kEvents = 512;
 // The crowd stands for other machines: it comes after the daemon and who asks.
 constexpr int kNice = 10;
-
-bool WaitFor(const std::function<bool()>& done, std::chrono::milliseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -83,10 +74,10 @@ void Crowd::CloseAll() {
 }
 
 bool Crowd::WaitUntilSettled(std::chrono::milliseconds patience) const {
-  return WaitFor([this] { return settled_ + ended_ >= members_.size(); }, patience);
+  return test::WaitUntil([this] { return settled_ + ended_ >= members_.size(); }, patience);
 }
 bool Crowd::WaitUntilEnded(std::chrono::milliseconds patience) const {
-  return WaitFor([this] { return ended_ >= members_.size(); }, patience);
+  return test::WaitUntil([this] { return ended_ >= members_.size(); }, patience);
 }
 
 // A deaf member that has settled is only told that its connection was reset.

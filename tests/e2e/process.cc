@@ -13,14 +13,11 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
-#include <thread>
 
 extern char** environ;
 
 namespace tidemark::test {
 namespace {
-
-constexpr std::chrono::milliseconds kPollInterval{3};
 
 std::vector<std::string> EnvironmentOf(const Launch& launch) {
   std::vector<std::string> entries;
@@ -39,15 +36,6 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }
 
 }  // namespace
-
-bool WaitUntil(const std::function<bool()>& done, std::chrono::milliseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (true) {
-    if (done()) return true;
-    if (std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::sleep_for(kPollInterval);
-  }
-}
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -6,22 +6,15 @@
 
 #include <chrono>
 #include <csignal>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/support/temporary_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::test {
-
-/// Long enough for a machine that is busy with something else; a test that passes never waits so
-/// long.
-inline constexpr std::chrono::seconds kPatience{60};
-
-/// Asks `done` again and again until it says true or `patience` is over; what it said last.
-bool WaitUntil(const std::function<bool()>& done, std::chrono::milliseconds patience = kPatience);
 
 std::string ReadFile(const std::string& path);
 

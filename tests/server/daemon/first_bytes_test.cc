@@ -3,12 +3,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@ namespace tidemark::server {
 namespace {
 
 using test::RawSocket;
+using test::WaitUntil;
 
 constexpr RecordedTime kTimeout = 1000;
 const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -59,20 +61,9 @@ TEST(OpeningBytes, OfEachProtocol) {
 
 class FirstBytesTest : public ::testing::Test {
  protected:
-  FirstBytesTest() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_, 16), 0);
-    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-  }
   ~FirstBytesTest() override {
     for (const int fd : whole_) close(fd);
     for (const int fd : ended_) close(fd);
-    close(listener_);
   }
 
   std::unique_ptr<FirstBytes> Make(Opening opening) {
@@ -86,8 +77,9 @@ class FirstBytesTest : public ::testing::Test {
     to.Add(last_ = Accept(), now);
     return *clients_.back();
   }
-  int Accept() const {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  int Accept() {
+    const int fd =
+        accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     EXPECT_GE(fd, 0);
     return fd;
   }
@@ -116,8 +108,9 @@ class FirstBytesTest : public ::testing::Test {
   std::vector<int> whole_;
   std::vector<int> ended_;
   std::vector<std::unique_ptr<RawSocket>> clients_;
-  int listener_;
-  std::uint16_t port_ = 0;
+  boost::asio::ip::tcp::acceptor listener_{
+      io_, {boost::asio::ip::address_v4::loopback(), std::uint16_t{0}}};
+  const std::uint16_t port_ = listener_.local_endpoint().port();
   int last_ = -1;  // added
 };
 

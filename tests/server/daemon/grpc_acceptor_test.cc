@@ -29,6 +29,7 @@ namespace {
 
 using std::chrono::steady_clock;
 using test::RawSocket;
+using test::WaitUntil;
 
 constexpr RecordedTime kSecond = 1'000'000;
 

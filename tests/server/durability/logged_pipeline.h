@@ -37,7 +37,7 @@ class LoggedPipeline {
     store::LogOptions log_options;
     log_options.folder = kLogFolder;
     log_options.segment_bytes_max = 32 << 10;  // several
-    log_options.pending_bytes_max = 64 << 20;  // of no test, however slow the log is
+    log_options.pending_bytes_max = 1 << 20;
     log_options.sync_interval = std::chrono::microseconds(200);
     log_options.retry_interval = std::chrono::microseconds(200);
     log_.emplace(disk, log_options, std::move(replayed.end), 0x7469646d61726bu,

@@ -19,6 +19,7 @@
 #include "tests/server/durability/replayed_entries.h"
 #include "tests/server/durability/some_batches.h"
 #include "tests/summaries/cases.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
@@ -87,6 +88,10 @@ TEST(Replay, OfEveryKindOfStream) {
   LoggedPipeline live(disk);
   Random random(7);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
+    ASSERT_TRUE(test::WaitUntil([&] {  // else it may refuse the stream
+      const store::LogStats log = live.log().Stats();
+      return log.durable_sequence == log.last_sequence;
+    }));
     const StreamHandle stream =
         live.pipeline().streams().Create(Concat("kind ", i), kinds[i]).value();
     for (int batch = 0; batch < 30; ++batch) {

@@ -21,6 +21,7 @@ namespace tidemark::server {
 namespace {
 
 using test::RawSocket;
+using test::WaitUntil;
 
 std::string OneValue(std::uint64_t id) {
   std::string out;

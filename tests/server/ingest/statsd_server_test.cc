@@ -21,6 +21,7 @@ namespace {
 
 using test::RawSocket;
 using test::UdpSender;
+using test::WaitUntil;
 using Values = std::vector<double>;
 constexpr std::chrono::milliseconds kStopDeadline{5000};
 

@@ -33,6 +33,7 @@ namespace {
 
 using test::RawSocket;
 using test::TestCertificate;
+using test::WaitUntil;
 
 std::int64_t Now() { return std::time(nullptr) * std::int64_t{1'000'000}; }
 

@@ -14,6 +14,7 @@
 #include "server/window/call_back.h"
 #include "tests/server/rpc/rpc_fixture.h"
 #include "tests/support/fake_disk.h"
+#include "tests/support/wait_until.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
 #include "tidemark/v1/query.grpc.pb.h"
 #include "tidemark/v1/streams.grpc.pb.h"
@@ -23,6 +24,7 @@ namespace tidemark::server {
 namespace {
 
 using std::chrono::system_clock;
+using test::WaitUntil;
 
 class DurableCallsTest : public ::testing::Test {
  protected:

@@ -7,8 +7,6 @@
 #include <chrono>
 #include <memory>
 
-#include "tests/support/wait_until.h"
-
 namespace tidemark::server {
 
 /// Lifetime: `service` outlives it. Ends when every call has ended, those still open are cancelled.

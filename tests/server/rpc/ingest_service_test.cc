@@ -8,10 +8,13 @@
 
 #include "tests/server/rpc/in_process_server.h"
 #include "tests/support/pipeline_fixture.h"
+#include "tests/support/wait_until.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
 
 namespace tidemark::server {
 namespace {
+
+using test::WaitUntil;
 
 class IngestServiceTest : public testing::Test {
  protected:

@@ -11,11 +11,14 @@
 #include <string>
 
 #include "tests/server/rpc/rpc_fixture.h"
+#include "tests/support/wait_until.h"
 #include "tidemark/v1/ingest.grpc.pb.h"
 #include "tidemark/v1/query.grpc.pb.h"
 
 namespace tidemark::server {
 namespace {
+
+using test::WaitUntil;
 
 constexpr char kTwoCalls[] =
     "this peer has 2 calls, which is the limit of one peer; try again later";

@@ -10,10 +10,12 @@
 
 #include "server/rpc/ingest_service.h"
 #include "tests/server/rpc/rpc_fixture.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
 
+using test::WaitUntil;
 using Ingest = v1::IngestService::Stub;
 
 v1::Batch Doubles(std::size_t count) {

@@ -12,12 +12,14 @@
 
 #include "server/rpc/query_service.h"
 #include "tests/server/rpc/rpc_fixture.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
+using test::WaitUntil;
 
 class QueryCallsTest : public testing::Test {
  protected:

@@ -12,9 +12,12 @@
 #include "server/rpc/message_bytes.h"
 #include "tests/server/rpc/in_process_server.h"
 #include "tests/support/pipeline_fixture.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::server {
 namespace {
+
+using test::WaitUntil;
 
 // QueryServiceImpl's Watch, with an eye on every subscription that it began.
 class WatchedService final
