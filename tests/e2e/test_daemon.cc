@@ -169,10 +169,11 @@ std::vector<nlohmann::json> TestDaemon::Log() const {
   return log;
 }
 
-std::uint64_t TestDaemon::RssBytes() const {
+std::uint64_t TestDaemon::StatusBytes(std::string_view field) const {
   std::istringstream status(ReadFile("/proc/" + std::to_string(process_.pid()) + "/status"));
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+    if (!line.starts_with(field)) continue;
+    return std::strtoull(line.c_str() + field.size(), nullptr, 10) * 1024;
   }
   return 0;
 }

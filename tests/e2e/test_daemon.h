@@ -75,8 +75,9 @@ class TestDaemon {
   std::string ports_file() const { return folder_ / "ports.json"; }
   /// Every line of its log; each must be a JSON object, or this throws.
   std::vector<nlohmann::json> Log() const;
-  /// Resident memory, from /proc.
-  std::uint64_t RssBytes() const;
+  /// Resident memory, from /proc: now, and at most since it started.
+  std::uint64_t RssBytes() const { return StatusBytes("VmRSS:"); }
+  std::uint64_t RssPeakBytes() const { return StatusBytes("VmHWM:"); }
 
   /// SIGTERM; `expected`: the exit status, or 128 and the signal that it ends by.
   void Stop(int expected = 0);
@@ -84,6 +85,8 @@ class TestDaemon {
   void Kill();
 
  private:
+  std::uint64_t StatusBytes(std::string_view field) const;
+
   TemporaryFolder folder_;
   Process process_;
   std::map<std::string, std::uint16_t> ports_;
