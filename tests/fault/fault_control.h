@@ -50,6 +50,8 @@ class FaultControl {
   }
   /// 0: any number.
   void LimitDisk(std::uint64_t bytes) { control_->disk_bytes = bytes; }
+  /// The whole data folder, until it is made writable again.
+  void MakeReadOnly(bool read_only) { control_->read_only = read_only ? 1 : 0; }
   void ShiftClock(std::chrono::seconds by) { control_->clock_shift_s = by.count(); }
 
  private:
