@@ -169,8 +169,9 @@ void Crowd::Settle(Member& member) {
 void Crowd::End(Member& member) {
   close(member.fd);
   member.fd = -1;
-  ++ended_;
+  if (!member.has_settled && script_.answer_bytes > 0 && member.got > 0) ++misanswered_;
   if (!member.has_settled) ++arrived_;
+  ++ended_;
 }
 
 }  // namespace tidemark::bench

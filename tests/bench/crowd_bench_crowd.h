@@ -35,6 +35,8 @@ class Crowd {
   /// Those that have ever settled, and those that the daemon has closed.
   std::size_t settled() const { return settled_; }
   std::size_t ended() const { return ended_; }
+  /// Those that it has closed after fewer bytes than an answer has.
+  std::size_t misanswered() const { return misanswered_; }
   /// Whether each of them has settled or ended. Errors: throws std::runtime_error if a connection
   /// could not be opened.
   bool IsThere() const;
@@ -63,6 +65,7 @@ class Crowd {
   const int epoll_;
   std::atomic<std::size_t> settled_{0};
   std::atomic<std::size_t> ended_{0};
+  std::atomic<std::size_t> misanswered_{0};
   std::atomic<std::size_t> arrived_{0};  // settled or ended
   std::string failure_;                  // written before failed_
   std::atomic<bool> failed_{false};

@@ -9,8 +9,11 @@
 
 namespace tidemark::bench {
 
-/// The aim: another client's 99th percentile beside a crowd, against the one alone.
-inline constexpr double kRatioMax = 2;
+/// When somebody asks beside a crowd, of which the series "`when`, p50" and "`when`, p99" are.
+inline constexpr char kAlone[] = "alone";
+inline constexpr char kComing[] = "while they come";
+inline constexpr char kBeside[] = "beside the crowd";
+inline constexpr char kEnding[] = "while they end";
 
 /// What was found of one scene.
 struct Outcome {
@@ -20,11 +23,15 @@ struct Outcome {
   std::vector<std::string> faults = {};
 };
 
-/// The ratios of a scene that have an aim and miss it, one line for each.
+/// Of what was measured, against alone.
+void AddRatios(Section& section);
+
+/// The 99th percentiles of a scene that are beyond the aim, beside it or at its end, one line each.
 std::vector<std::string> Slow(const Outcome& outcome);
 
-/// Markdown on stdout: a row for each scene, then what is beyond the aim and what is a fault.
-void PrintSummary(const std::vector<Outcome>& outcomes);
+/// Markdown on stdout: a row for each scene, what is beyond the aim unless the figures are too few
+/// to say, and the faults.
+void PrintSummary(const std::vector<Outcome>& outcomes, bool with_aim);
 
 }  // namespace tidemark::bench
 

@@ -145,7 +145,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
   scenes.push_back(
       {.name = "idle-http",
        .what = "HTTP connections kept alive after an answer, silent",
-       .flags = many,
+       .flags = with({"--http-timeout-s", "600"}),
        .port = &Daemon::http,
        .script = {.first = "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n", .answer_bytes = 60},
        .bytes_max = 12'000});
@@ -272,7 +272,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                                .flood = Batches(),
                                .answer_bytes = wire::kOpenedBytes,
                                .deaf = true},
-                    .bytes_max = 2e6,
+                    .bytes_max = 3e6,
                     .growth_max = 1e6,  // until its buffers are full
                     .seen = [](const Sight& sight) {
                       return sight.Metric("tidemark_ingest_paused_total{source=\"tcp\"") >=
