@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/bench/crowd_bench_crowd.h"
@@ -15,8 +16,15 @@ namespace tidemark::bench {
 
 /// What of the daemon must be so while a crowd is there, and after it.
 struct Sight {
+  /// Daemon::Metric, whether or not that is behind TLS.
+  double Metric(std::string_view prefix) const;
+  /// Members of all rounds so far, with this one.
+  double members() const { return static_cast<double>(crowd.members()) * round; }
+
   const Daemon& daemon;
   const Crowd& crowd;
+  int round = 1;
+  std::string ca = {};  ///< of the metrics' TLS; empty: there is none
 };
 
 struct Scene {
@@ -28,14 +36,20 @@ struct Scene {
   Script script;
   /// Resident bytes that one member may cost.
   double bytes_max = 0;
+  /// Those by which one may grow while all are there.
+  double growth_max = 0;
   /// Waited for while the crowd is there: true when what should be refused, paused or counted is.
   std::function<bool(const Sight&)> seen = {};
-  /// The daemon closes them by itself, which is waited for at the end of the last round, and then
-  /// for this.
+  /// The daemon closes them by itself, which is waited for at the end of each round, and then for
+  /// this.
   bool ends_them = false;
   std::function<bool(const Sight&)> ended = {};
+  /// Some are closed as soon as they come.
+  bool refuses_some = false;
   /// The asker speaks TLS.
   bool tls_asker = false;
+  /// HTTP speaks TLS.
+  bool tls_metrics = false;
 };
 
 /// `folder` holds server.pem and server.key; the daemon ends what is slow after so many seconds.
