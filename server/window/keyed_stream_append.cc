@@ -200,7 +200,7 @@ absl::Status KeyedStream<Key>::CheckMemory(std::size_t values) const {
   const std::size_t places = std::min<std::size_t>(open_.capacity(), capacity_.capacity());
   if (open_.size() + values < places) return absl::OkStatus();
   const CapacityLimits limits = Limits();
-  const bool small = published_.count + pending_keys_ < kSmallStreamValues;
+  const bool small = published_.count + pending_keys_ + open_.size() < kSmallStreamValues;
   const bool busy = limits.min == limits.max || capacity_.capacity() > limits.min;
   if (!small && busy) return absl::OkStatus();
   const MemoryWish wish = small ? MemoryWish::kSmallStream : MemoryWish::kQuietStream;

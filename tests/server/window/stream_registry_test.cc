@@ -113,6 +113,8 @@ TEST_F(StreamRegistryMemory, SmallStreamsGrowNoMoreAboveFifteenSixteenths) {
   const StreamHandle texts = Make("texts", {.type = ValueType::kString});
   ASSERT_TRUE(SendTexts(texts, 1).ok());
   const StreamHandle large = MakeLarge("large");
+  const StreamHandle burst = Make("burst");  // most of it is in the open window
+  ASSERT_TRUE(Send(burst, kSmallStreamValues, ++time_).ok());
   Holds(kLimit / 16 * 15);
   const absl::Status refused = Send(small, 100, 2);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
@@ -126,6 +128,7 @@ TEST_F(StreamRegistryMemory, SmallStreamsGrowNoMoreAboveFifteenSixteenths) {
   EXPECT_TRUE(Send(small, 8, 3).ok()) << "what its window has room for";
   EXPECT_TRUE(SendTexts(texts, 8).ok());
   EXPECT_TRUE(Send(large, 100, time_ += 1'000'000).ok());
+  EXPECT_TRUE(Send(burst, kSmallStreamValues, ++time_).ok());
   // Fast alone is not enough.
   EXPECT_EQ(Send(small, kSmallStreamValues, 4).code(), absl::StatusCode::kResourceExhausted);
   Holds(kLimit / 2);
