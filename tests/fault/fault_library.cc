@@ -173,6 +173,15 @@ void Opened(int fd, const char* path) {
   about.file = FileOf(path);
 }
 
+void AwaitReads(File file) {
+  if (file != File::kLog && file != File::kSnapshot) return;
+  Control& control = *TheSetup().control;
+  if (control.hold_reads == 0) return;
+  ++control.held_reads;
+  constexpr useconds_t kPollUs = 1'000;
+  while (control.hold_reads != 0) usleep(kPollUs);
+}
+
 int OpenWith(const auto& open_it, const char* path, int flags) {
   const File file = (flags & O_CREAT) != 0 ? FileOf(path) : File::kNone;
   const Visit visit(file == File::kFolder ? File::kNone : file, Point::kLogCreate,
@@ -180,6 +189,7 @@ int OpenWith(const auto& open_it, const char* path, int flags) {
   if (const int error = visit.error()) return Refuse(error);
   const bool writes = (flags & O_CREAT) != 0 || (flags & O_ACCMODE) != O_RDONLY;
   if (writes && ReadOnly(path)) return Refuse(EROFS);
+  if (!writes) AwaitReads(FileOf(path));
   const int fd = open_it();
   Opened(fd, path);
   visit.After();
