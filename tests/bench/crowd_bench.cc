@@ -77,11 +77,11 @@ class Asking {
   std::vector<double> Until(const std::string& what, const Condition& done) const {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     std::vector<double> calls;
-    do {
+    while (true) {
       Ask(std::min(kAskedAtOnce, options_.seconds), calls);
+      if (done()) return calls;
       if (std::chrono::steady_clock::now() > end) throw std::runtime_error("in vain: " + what);
-    } while (!done());
-    return calls;
+    }
   }
 
  private:
