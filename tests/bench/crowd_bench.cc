@@ -22,7 +22,6 @@
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
-#include <thread>
 
 #include "tests/bench/crowd_bench_crowd.h"
 #include "tests/bench/crowd_bench_report.h"
@@ -32,6 +31,7 @@
 #include "tests/bench/service_bench_report.h"
 #include "tests/support/certificates.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::bench {
 namespace {
@@ -39,8 +39,6 @@ namespace {
 constexpr std::chrono::seconds kPatience{60};
 constexpr std::size_t kSmokeMembers = 50;
 constexpr int kSmokeTimeout = 2;  // seconds, as below
-// What a daemon's memory may do by itself meanwhile: buffers of threads, pages of its allocator.
-constexpr double kSlackBytes = 12e6;
 // Seconds until somebody looks whether what is waited for has come.
 constexpr double kAskedAtOnce = 0.25;
 // For a crowd to come before the first of it are ended, as long as the daemon's default.
@@ -77,11 +75,11 @@ class Asking {
   std::vector<double> Until(const std::string& what, const Condition& done) const {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     std::vector<double> calls;
-    do {
+    while (true) {
       Ask(std::min(kAskedAtOnce, options_.seconds), calls);
+      if (done()) return calls;
       if (std::chrono::steady_clock::now() > end) throw std::runtime_error("in vain: " + what);
-    } while (!done());
-    return calls;
+    }
   }
 
  private:
@@ -96,12 +94,10 @@ class Asking {
   const Asker asker_;
 };
 
+bool Comes(const Condition& done) { return test::WaitUntil(done, kPatience); }
+
 void Wait(const std::string& what, const Condition& done) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("in vain: " + what);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  if (!Comes(done)) throw std::runtime_error("in vain: " + what);
 }
 
 void Add(Section& section, const std::string& when, const std::vector<double>& calls) {
@@ -135,7 +131,7 @@ void Run(const Scene& scene, const Options& options, const std::string& folder, 
   for (int round = 1; round <= options.rounds; ++round) {
     Add(section, kAlone, asking.For(options.seconds));
     Crowd crowd((daemon.*scene.port)(), members, scene.script);
-    const Sight sight{daemon, crowd, round, scene.tls_metrics ? folder + "/ca.pem" : ""};
+    const Sight sight{daemon, crowd, scene.tls_metrics ? folder + "/ca.pem" : ""};
     Add(section, kComing, asking.Until("the crowd's answers", [&] { return crowd.IsThere(); }));
     if (scene.seen) Wait("the crowd as it should be seen", [&] { return scene.seen(sight); });
     const double before = daemon.ResidentBytes();
@@ -147,9 +143,10 @@ void Run(const Scene& scene, const Options& options, const std::string& folder, 
     const double each = (std::max(before, after) - alone) / all;
     section.Add("resident memory for each member", "kB", each / 1e3);
     section.Add("growth while it is there", "MB", (after - before) / 1e6);
-    Expect(outcome, "memory for each member, bytes", each, scene.bytes_max + kSlackBytes / all);
+    Expect(outcome, "memory for each member, bytes", each,
+           scene.bytes_max + scene.bytes_besides / all);
     Expect(outcome, "growth while it is there, bytes", after - before,
-           scene.growth_max * all + kSlackBytes);
+           scene.growth_max * all + scene.bytes_besides);
     if (!scene.ends_them && !scene.refuses_some) {
       Expect(outcome, "members that the daemon has ended", static_cast<double>(crowd.ended()), 0);
     }
@@ -160,7 +157,13 @@ void Run(const Scene& scene, const Options& options, const std::string& folder, 
       } else {
         Add(section, kEnding, asking.Until("the end of all", over));
       }
-      if (scene.ended) Wait("the count of all that ended", [&] { return scene.ended(sight); });
+      for (const std::string& sample : scene.counted) {
+        double counted = 0;
+        if (!Comes([&] { return (counted = sight.Metric(sample)) == all * round; })) {
+          outcome.faults.push_back(sample + " is " + std::to_string(std::llround(counted)) +
+                                   ", expected " + std::to_string(std::llround(all * round)));
+        }
+      }
     }
     if (scene.script.answer_bytes > 0 && !scene.refuses_some) {
       // A busy machine may leave some without any answer until they are ended.

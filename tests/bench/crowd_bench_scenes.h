@@ -18,12 +18,8 @@ namespace tidemark::bench {
 struct Sight {
   /// Daemon::Metric, whether or not that is behind TLS.
   double Metric(std::string_view prefix) const;
-  /// Members of all rounds so far, with this one.
-  double members() const { return static_cast<double>(crowd.members()) * round; }
-
   const Daemon& daemon;
   const Crowd& crowd;
-  int round = 1;
   std::string ca = {};  ///< of the metrics' TLS; empty: there is none
 };
 
@@ -38,12 +34,15 @@ struct Scene {
   double bytes_max = 0;
   /// Those by which one may grow while all are there.
   double growth_max = 0;
+  /// Those that the daemon may take, or grow by, besides: its threads' buffers, pages of its
+  /// allocator.
+  double bytes_besides = 12e6;
   /// Waited for while the crowd is there: true when what should be refused, paused or counted is.
   std::function<bool(const Sight&)> seen = {};
-  /// The daemon closes them by itself, which is waited for at the end of each round, and then for
-  /// this.
+  /// The daemon closes them by itself, which is waited for at the end of each round, and then that
+  /// each of these samples has counted them, once.
   bool ends_them = false;
-  std::function<bool(const Sight&)> ended = {};
+  std::vector<std::string> counted = {};
   /// Some are closed as soon as they come.
   bool refuses_some = false;
   /// The asker speaks TLS.
