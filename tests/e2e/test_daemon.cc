@@ -21,9 +21,14 @@
 namespace tidemark::test {
 namespace {
 
-std::vector<std::string> WithPortsFile(std::vector<std::string> flags, const std::string& path) {
-  flags.insert(flags.end(), {"--ports-file", path});
-  return flags;
+Launch LaunchOf(std::vector<std::string> flags, const std::string& ports_file,
+                const std::map<std::string, std::string>& environment,
+                const std::string& launcher) {
+  flags.insert(flags.end(), {"--ports-file", ports_file});
+  if (!launcher.empty()) flags.insert(flags.begin(), TIDEMARKD_PROGRAM);
+  return {.program = launcher.empty() ? TIDEMARKD_PROGRAM : launcher,
+          .arguments = std::move(flags),
+          .environment = environment};
 }
 
 // name{a="b",c="d"} as its name and its labels, each whole.
@@ -91,10 +96,9 @@ std::vector<std::string> DaemonFlags(const std::vector<std::string>& more) {
 }
 
 TestDaemon::TestDaemon(const std::vector<std::string>& flags,
-                       const std::map<std::string, std::string>& environment)
-    : process_({.program = TIDEMARKD_PROGRAM,
-                .arguments = WithPortsFile(DaemonFlags(flags), ports_file()),
-                .environment = environment}) {
+                       const std::map<std::string, std::string>& environment,
+                       const std::string& launcher)
+    : process_(LaunchOf(DaemonFlags(flags), ports_file(), environment, launcher)) {
   std::string ports;
   WaitUntil([&] {
     ports = ReadFile(ports_file());

@@ -53,8 +53,10 @@ client::Code CodeOf(const auto& call) {
 /// not start.
 class TestDaemon {
  public:
+  /// `launcher`: a program that becomes the daemon, which it is given with its arguments.
   explicit TestDaemon(const std::vector<std::string>& flags = {},
-                      const std::map<std::string, std::string>& environment = {});
+                      const std::map<std::string, std::string>& environment = {},
+                      const std::string& launcher = "");
   ~TestDaemon();
 
   std::uint16_t port(const std::string& name) const { return ports_.at(name); }
