@@ -153,8 +153,8 @@ struct Config {
     /// Text that all string streams hold together, in windows and summaries, with its tables.
     /// 256 MiB are 64 windows as full of text as a window may be.
     std::uint64_t max_text_bytes = std::uint64_t{256} << 20;
-    /// Resident bytes of the process above which no stream is made; 0: there is no limit. What is
-    /// there goes on, and grows as its values make it: leave room for that.
+    /// Resident bytes of the process; 0: there is no limit. Near it the newest streams are refused
+    /// first, then the idlest (server/window/memory_guard.h).
     std::uint64_t max_memory_bytes = 0;
     /// A stream to which nothing came for so long is deleted, its definition too; 0: never.
     std::uint64_t stream_ttl_s = 0;

@@ -109,16 +109,16 @@ FirstBytes::State FirstBytes::Look(Waiting& waiting) const {
   const int fd = waiting.socket.native_handle();
   while (true) {
     const bool last = PeerSendsNoMore(fd);  // what is there then is all
+    // Counted before they are looked at, so that none counts that nobody has looked at.
+    int there = 0;
+    if (ioctl(fd, FIONREAD, &there) != 0) there = 0;
     std::array<char, kPreface.size()> begun{};
     const ssize_t got = recv(fd, begun.data(), begun.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && errno != EAGAIN && errno != EINTR) return State::kEnded;
     const std::size_t seen = got < 0 ? 0 : static_cast<std::size_t>(got);
     const auto needed = OpeningBytes(opening_, {begun.data(), seen});
     if (!needed) return State::kEnded;
-    int there = 0;
-    if (ioctl(fd, FIONREAD, &there) == 0 && *needed <= static_cast<std::size_t>(there)) {
-      return State::kWhole;
-    }
+    if (*needed <= static_cast<std::size_t>(there)) return State::kWhole;
     if (last || got == 0) return State::kEnded;
     if (*needed == waiting.needed) return State::kMissing;
     // More may have come before the mark was set, of which nobody is told.

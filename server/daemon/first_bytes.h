@@ -25,8 +25,9 @@ enum class Opening {
   kTls,      ///< a record of a handshake, RFC 8446, 5.1, or the first 4 KiB of it
 };
 
-/// How many first bytes are to be there before a connection goes on that began so; none if that is
-/// no such opening. Of `begun` the first 24 bytes tell.
+/// How many first bytes are to be there before a connection goes on that began so, or, while
+/// `begun` tells too little, before it can be told; none if that is no such opening. Of `begun` the
+/// first 24 bytes tell.
 std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun);
 
 /// Thread: one at a time, the executor's (a strand).

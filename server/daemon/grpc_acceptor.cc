@@ -165,7 +165,8 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
   // Counted first: whoever sees it closed sees it counted.
   void EndUnopened(int fd) {
     metrics.grpc_unopened().Increment();
-    if (options.opening == Opening::kTls) metrics.TlsFailed("grpc").Increment();
+    const bool stopped = !acceptor.is_open();  // the peer has failed in nothing
+    if (options.opening == Opening::kTls && !stopped) metrics.TlsFailed("grpc").Increment();
     {
       const std::lock_guard lock(mutex);
       held.erase(fd);
@@ -177,7 +178,9 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
   // A place, or why there is none.
   absl::Status TakePlace(int fd, std::string address) {
     const std::lock_guard lock(mutex);
-    held.erase(fd);  // of one that has gone: the number is this one's now
+    if (held.erase(fd) != 0) {  // of one that has gone: the number is this one's now
+      metrics.grpc_connections().Set(static_cast<double>(held.size()));
+    }
     const bool loopback = IsLoopback(address);
     Caller caller(options.guard, "grpc", {.loopback = loopback, .address = std::move(address)});
     // Of nothing yet: a refusal is counted, and is not to be before somebody has looked.

@@ -80,8 +80,9 @@ class GrpcAcceptor {
   /// Hands over those that wait and that come, on a thread of the io_context. REQUIRES: Listen.
   void Start(HandOver hand_over);
 
-  /// Accepts no more; when it returns nothing is handed over any more. Those that are open stay
-  /// so. May be called again. REQUIRES: the io_context is still being run.
+  /// Accepts no more; when it returns nothing is handed over any more. Those whose first bytes were
+  /// not whole are closed; what gRPC has stays open. May be called again. REQUIRES: the io_context
+  /// is still being run.
   void Stop();
 
   /// Looks at all connections, and gives back the places of those that are closed.

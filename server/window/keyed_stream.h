@@ -163,6 +163,8 @@ class KeyedStream final : public Stream {
   void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
   absl::StatusOr<std::uint64_t> WeightWith(std::size_t values,
                                            std::span<const std::byte> payloads) const;
+  /// Whether so many values more find room in the memory of the process.
+  absl::Status CheckMemory(std::size_t values) const;
   absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
   /// Its id, which the open window is about to hold.
   std::uint64_t InternItem(std::string_view item);

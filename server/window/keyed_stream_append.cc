@@ -138,6 +138,7 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = weight.status();
     return result;
   }
+  if (result.status = CheckMemory(count); !result.status.ok()) return result;
   const absl::StatusOr<std::uint64_t> logged =
       LogBatch({.stamp = stamp, .count = count, .values = values, .payloads = payloads});
   if (!logged.ok()) {
@@ -190,6 +191,23 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
   refused_ += result.refused;
   Remember(stamp.from, result);
   return result;
+}
+
+template <class Key>
+absl::Status KeyedStream<Key>::CheckMemory(std::size_t values) const {
+  if (context_.memory.limit() == 0 || context_.replaying) return absl::OkStatus();
+  // What the open window has already is nothing more, and it is not full behind it.
+  const std::size_t places = std::min<std::size_t>(open_.capacity(), capacity_.capacity());
+  if (open_.size() + values < places) return absl::OkStatus();
+  const CapacityLimits limits = Limits();
+  const bool small = published_.count + pending_keys_ + open_.size() < kSmallStreamValues;
+  const bool busy = limits.min == limits.max || capacity_.capacity() > limits.min;
+  if (!small && busy) return absl::OkStatus();
+  const MemoryWish wish = small ? MemoryWish::kSmallStream : MemoryWish::kQuietStream;
+  // As keys, and as what becomes of them.
+  if (context_.memory.Admits(wish, 2 * values * sizeof(Key))) return absl::OkStatus();
+  return context_.memory.Refused(
+      wish, Concat("no room for ", values, " values more of stream \"", Printable(name()), "\""));
 }
 
 // All values of a stream together stay below 2^63, and so do its weights: what they come to with
@@ -285,6 +303,7 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
     result.status = std::move(status);
     return result;
   }
+  if (result.status = CheckMemory(values.size()); !result.status.ok()) return result;
   const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kNumbers,
                                                          .stamp = stamp,
                                                          .count = values.size(),
@@ -307,6 +326,7 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
 #define TIDEMARK_INSTANTIATE(Key)                                                                \
   template absl::StatusOr<std::uint64_t> KeyedStream<Key>::WeightWith(                           \
       std::size_t, std::span<const std::byte>) const;                                            \
+  template absl::Status KeyedStream<Key>::CheckMemory(std::size_t) const;                        \
   template void KeyedStream<Key>::MakeRoom(std::size_t, RecordedTime);                           \
   template AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte>,               \
                                                        std::span<const std::byte>,               \

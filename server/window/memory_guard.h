@@ -1,23 +1,40 @@
-// The limit of what the process may hold: above it no stream is made.
+// The limit of what the process may hold, and who goes without first when it comes near.
 #ifndef TIDEMARK_SERVER_WINDOW_MEMORY_GUARD_H_
 #define TIDEMARK_SERVER_WINDOW_MEMORY_GUARD_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <utility>
+
+#include "absl/status/status.h"
+#include "server/window/concat.h"
+#include "server/window/refusal.h"
 
 namespace tidemark::server {
 
-/// Refuses what is new and lets what is there go on: each stream's summaries are bounded by their
-/// formula, and evicting one would lose values that were acknowledged.
-///
-/// The process is asked now and then, not each time: so it may hold what kAsks - 1 new streams take
-/// more than the limit, and what existing ones grow by. Thread: any.
+/// Who wants memory, and up to where: the newest are refused first, then the idlest, the busiest
+/// never. Nothing is evicted, for that would lose values that were acknowledged.
+enum class MemoryWish {
+  kNewStream,    ///< up to 7/8 of the limit
+  kSmallStream,  ///< more for one of fewer than kSmallStreamValues: up to 15/16
+  kQuietStream,  ///< more for one of as many or more, that is quiet: up to the limit
+};
+
+/// From so many values on a stream's summaries grow with the logarithm of their number.
+inline constexpr std::uint64_t kSmallStreamValues = std::uint64_t{1} << 16;
+
+/// The process is looked at now and then, not each time; what was wished for since counts as held.
+/// Busy streams of many values do not ask: how many they are and what they grow by is bounded by
+/// the rate at which values come. Thread: any.
 class MemoryGuard {
  public:
-  /// New streams from one look to the next. A quiet one takes 2 KB, and asking costs microseconds.
-  static constexpr std::uint32_t kAsks = 64;
+  /// Wishes of so many bytes from one look to the next, which costs microseconds.
+  static constexpr std::uint64_t kLookBytes = 256 << 10;
+  /// A wish counts for so many at least: what a new stream takes.
+  static constexpr std::uint64_t kWishBytes = 2048;
 
   /// `used`: bytes that the process holds; called from any thread. A limit of 0: there is none.
   MemoryGuard() = default;
@@ -25,23 +42,53 @@ class MemoryGuard {
       : limit_(limit), used_(std::move(used)) {}
 
   std::uint64_t limit() const { return limit_; }
-  /// Whether there is room for one more stream.
-  bool Admits() {
+  /// Whether there is room for so many bytes more.
+  bool Admits(MemoryWish wish, std::uint64_t bytes) {
     if (limit_ == 0) return true;
-    if (asked_.fetch_add(1, std::memory_order_relaxed) % kAsks == 0) Look();
-    return used() <= limit_;
+    const std::uint64_t counted = std::max(bytes, kWishBytes);
+    std::uint64_t wished = wished_.fetch_add(counted, std::memory_order_relaxed) + counted;
+    if (wished >= kLookBytes) {
+      Look();
+      wished = wished_.fetch_add(counted, std::memory_order_relaxed) + counted;
+    }
+    return used() + wished <= Bound(wish);
   }
   /// What the process held at the last look.
   std::uint64_t used() const { return last_.load(std::memory_order_relaxed); }
-  /// Asks at once: now and then, so that room is seen when nobody tries.
+  /// Looks at once: now and then, so that room is seen when nobody asks for it.
   void Look() {
-    if (limit_ != 0) last_.store(used_(), std::memory_order_relaxed);
+    if (limit_ == 0) return;
+    wished_.store(0, std::memory_order_relaxed);
+    last_.store(used_(), std::memory_order_relaxed);
+  }
+
+  /// What a wish that is not admitted is answered; `what` is the beginning: "cannot create ...".
+  absl::Status Refused(MemoryWish wish, std::string_view what) const {
+    std::string_view share = "streams of few values have 15/16";
+    if (wish == MemoryWish::kNewStream) share = "new streams have 7/8";
+    if (wish == MemoryWish::kQuietStream) share = "quiet streams have no more than all";
+    return WithRefusal(
+        absl::ResourceExhaustedError(Concat(what, ": the daemon holds ", used(), " bytes, and ",
+                                            share, " of limits.max_memory_bytes (", limit_, ")")),
+        Refusal::kMemoryLimit);
   }
 
  private:
+  std::uint64_t Bound(MemoryWish wish) const {
+    switch (wish) {
+      case MemoryWish::kNewStream:
+        return limit_ - limit_ / 8;
+      case MemoryWish::kSmallStream:
+        return limit_ - limit_ / 16;
+      case MemoryWish::kQuietStream:
+        break;
+    }
+    return limit_;
+  }
+
   const std::uint64_t limit_ = 0;
   const std::function<std::uint64_t()> used_;
-  std::atomic<std::uint32_t> asked_{0};
+  std::atomic<std::uint64_t> wished_{kLookBytes};  // since the last look: the first wish looks
   std::atomic<std::uint64_t> last_{0};
 };
 

@@ -11,7 +11,6 @@
 #include <stdexcept>
 
 #include "tests/bench/service_bench_daemon.h"
-#include "tests/support/wait_until.h"
 
 namespace tidemark::bench {
 namespace {
@@ -35,49 +34,55 @@ std::size_t RaiseDescriptorLimit() {
 }
 
 Crowd::Crowd(std::uint16_t port, std::size_t members, const Script& script)
-    : script_(script), members_(members), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  try {
-    for (Member& member : members_) {
-      const int fd = ConnectLoopback(SOCK_STREAM, port);
-      const linger reset{1, 0};
-      setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-      if (script_.deaf) {
-        const int little = 4096;
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
-      }
-      fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-      if (!script_.first.empty()) {
-        // Fits any socket's buffer; a peer that has closed is seen by reading.
-        (void)!send(fd, script_.first.data(), script_.first.size(), MSG_NOSIGNAL);
-      }
-      member.fd = fd;
-      Watch(member, EPOLL_CTL_ADD);
-    }
-  } catch (...) {
-    CloseAll();
-    throw;
-  }
-  thread_ = std::thread([this] { Drive(); });
-}
+    : port_(port),
+      script_(script),
+      members_(members),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      thread_([this] { Live(); }) {}
 
 Crowd::~Crowd() {
   stop_ = true;
   thread_.join();
-  CloseAll();
-}
-
-void Crowd::CloseAll() {
   for (const Member& member : members_) {
     if (member.fd >= 0) close(member.fd);
   }
   close(epoll_);
 }
 
-bool Crowd::WaitUntilSettled(std::chrono::milliseconds patience) const {
-  return test::WaitUntil([this] { return settled_ + ended_ >= members_.size(); }, patience);
+bool Crowd::IsThere() const {
+  if (failed_) throw std::runtime_error(failure_);
+  return arrived_ >= members_.size();
 }
-bool Crowd::WaitUntilEnded(std::chrono::milliseconds patience) const {
-  return test::WaitUntil([this] { return ended_ >= members_.size(); }, patience);
+
+void Crowd::Live() {
+  nice(kNice);  // on Linux of the calling thread
+  try {
+    for (Member& member : members_) {
+      if (stop_) return;
+      Connect(member);
+    }
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+    failed_ = true;
+    return;
+  }
+  Drive();
+}
+
+void Crowd::Connect(Member& member) const {
+  member.fd = ConnectLoopback(SOCK_STREAM, port_);
+  const linger reset{1, 0};
+  setsockopt(member.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  if (script_.deaf) {
+    const int little = 4096;
+    setsockopt(member.fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+  }
+  fcntl(member.fd, F_SETFL, fcntl(member.fd, F_GETFL) | O_NONBLOCK);
+  if (!script_.first.empty()) {
+    // Fits any socket's buffer; a peer that has closed is seen by reading.
+    (void)!send(member.fd, script_.first.data(), script_.first.size(), MSG_NOSIGNAL);
+  }
+  Watch(member, EPOLL_CTL_ADD);
 }
 
 // A deaf member that has settled is only told that its connection was reset.
@@ -90,7 +95,6 @@ void Crowd::Watch(const Member& member, int how) const {
 }
 
 void Crowd::Drive() {
-  nice(kNice);  // on Linux of the calling thread
   std::array<epoll_event, kEvents> events{};
   auto next_tick = std::chrono::steady_clock::now() + kTick;
   std::size_t tick = 0;
@@ -158,14 +162,16 @@ void Crowd::Drip(std::size_t tick) {
 void Crowd::Settle(Member& member) {
   member.has_settled = true;
   ++settled_;
+  ++arrived_;
   Watch(member, EPOLL_CTL_MOD);
 }
 
 void Crowd::End(Member& member) {
   close(member.fd);
   member.fd = -1;
+  if (!member.has_settled && script_.answer_bytes > 0 && member.got > 0) ++misanswered_;
+  if (!member.has_settled) ++arrived_;
   ++ended_;
-  if (member.has_settled) --settled_;
 }
 
 }  // namespace tidemark::bench

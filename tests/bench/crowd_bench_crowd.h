@@ -3,7 +3,6 @@
 #define TIDEMARK_TESTS_BENCH_CROWD_BENCH_CROWD_H_
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,9 +21,10 @@ struct Script {
   bool deaf = false;  ///< what comes after that is left in the kernel
 };
 
-/// Thread: one. Errors: throws std::runtime_error if a connection cannot be opened.
+/// Thread: one.
 class Crowd {
  public:
+  /// They come one after the other, on a thread of their own.
   Crowd(std::uint16_t port, std::size_t members, const Script& script);
   /// Resets them all, so that none is left in TIME_WAIT.
   ~Crowd();
@@ -32,12 +32,14 @@ class Crowd {
   Crowd& operator=(const Crowd&) = delete;
 
   std::size_t members() const { return members_.size(); }
-  /// Those that have settled, and those that the daemon has closed.
+  /// Those that have ever settled, and those that the daemon has closed.
   std::size_t settled() const { return settled_; }
   std::size_t ended() const { return ended_; }
-  /// Whether all have settled or ended by then.
-  bool WaitUntilSettled(std::chrono::milliseconds patience) const;
-  bool WaitUntilEnded(std::chrono::milliseconds patience) const;
+  /// Those that it has closed after fewer bytes than an answer has.
+  std::size_t misanswered() const { return misanswered_; }
+  /// Whether each of them has settled or ended. Errors: throws std::runtime_error if a connection
+  /// could not be opened.
+  bool IsThere() const;
 
  private:
   struct Member {
@@ -47,7 +49,8 @@ class Crowd {
     std::size_t flooded = 0;  // of the script's flood
     bool has_settled = false;
   };
-  void CloseAll();
+  void Live();
+  void Connect(Member& member) const;
   void Drive();
   void Read(Member& member);
   void Flood(Member& member);
@@ -56,11 +59,16 @@ class Crowd {
   void Settle(Member& member);
   void End(Member& member);
 
+  const std::uint16_t port_;
   const Script script_;
   std::vector<Member> members_;
-  int epoll_ = -1;
+  const int epoll_;
   std::atomic<std::size_t> settled_{0};
   std::atomic<std::size_t> ended_{0};
+  std::atomic<std::size_t> misanswered_{0};
+  std::atomic<std::size_t> arrived_{0};  // settled or ended
+  std::string failure_;                  // written before failed_
+  std::atomic<bool> failed_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

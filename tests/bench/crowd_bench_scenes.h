@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/bench/crowd_bench_crowd.h"
@@ -15,8 +16,11 @@ namespace tidemark::bench {
 
 /// What of the daemon must be so while a crowd is there, and after it.
 struct Sight {
+  /// Daemon::Metric, whether or not that is behind TLS.
+  double Metric(std::string_view prefix) const;
   const Daemon& daemon;
   const Crowd& crowd;
+  std::string ca = {};  ///< of the metrics' TLS; empty: there is none
 };
 
 struct Scene {
@@ -28,14 +32,23 @@ struct Scene {
   Script script;
   /// Resident bytes that one member may cost.
   double bytes_max = 0;
+  /// Those by which one may grow while all are there.
+  double growth_max = 0;
+  /// Those that the daemon may take, or grow by, besides: its threads' buffers, pages of its
+  /// allocator.
+  double bytes_besides = 12e6;
   /// Waited for while the crowd is there: true when what should be refused, paused or counted is.
   std::function<bool(const Sight&)> seen = {};
-  /// The daemon closes them by itself, which is waited for at the end of the last round, and then
-  /// for this.
+  /// The daemon closes them by itself, which is waited for at the end of each round, and then that
+  /// each of these samples has counted them, once.
   bool ends_them = false;
-  std::function<bool(const Sight&)> ended = {};
+  std::vector<std::string> counted = {};
+  /// Some are closed as soon as they come.
+  bool refuses_some = false;
   /// The asker speaks TLS.
   bool tls_asker = false;
+  /// HTTP speaks TLS.
+  bool tls_metrics = false;
 };
 
 /// `folder` holds server.pem and server.key; the daemon ends what is slow after so many seconds.

@@ -156,8 +156,10 @@ std::string Daemon::Metrics() const {
   return text;
 }
 
-double Daemon::Metric(std::string_view prefix) const {
-  std::istringstream lines(Metrics());
+double Daemon::Metric(std::string_view prefix) const { return SumOfSamples(Metrics(), prefix); }
+
+double SumOfSamples(const std::string& exposition, std::string_view prefix) {
+  std::istringstream lines(exposition);
   std::string line;
   double sum = 0;
   while (std::getline(lines, line)) {

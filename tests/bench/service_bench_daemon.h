@@ -30,8 +30,7 @@ class Daemon {
 
   /// The exposition of /metrics.
   std::string Metrics() const;
-  /// The sum of the samples that begin with `prefix`, e.g.
-  /// `tidemark_ingest_values_total{source="tcp"`.
+  /// SumOfSamples of it.
   double Metric(std::string_view prefix) const;
   /// Resident memory, bytes, as the kernel counts it.
   double ResidentBytes() const;
@@ -49,6 +48,10 @@ class Daemon {
   std::uint16_t http_ = 0;
   std::uint16_t statsd_ = 0;
 };
+
+/// The sum of the samples in an exposition that begin with `prefix`, e.g.
+/// `tidemark_ingest_values_total{source="tcp"`.
+double SumOfSamples(const std::string& exposition, std::string_view prefix);
 
 /// A socket connected to 127.0.0.1:port; SOCK_STREAM or SOCK_DGRAM.
 int ConnectLoopback(int type, std::uint16_t port);

@@ -28,7 +28,7 @@ constexpr double kOffered = 50e6;  // values a second
 constexpr std::uint64_t kRawBytes = std::uint64_t{1} << 30;
 constexpr int kSenderNice = 5;  // as in the section on latency
 
-// One second from snapshot to snapshot, a sixtieth of the default: a measurement has some in it.
+// One second from snapshot to snapshot, a 300th of the default: a measurement has some in it.
 std::vector<std::string> FlagsOf(const std::string& mode, const std::string& folder) {
   if (mode == "none") return {};
   return {"--data-dir", folder, "--durability", mode, "--snapshot-interval-s", "1"};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <span>
 
@@ -19,6 +20,11 @@ class AccessPortsTest : public testing::Test {
     return IdentityOf(fixture_.authority.Sign({.common_name = name, .expires_in_s = expires_in_s}));
   }
   std::string Ca() const { return fixture_.authority.certificate(); }
+  // In clear over HTTP, as the principal "query".
+  static double Metric(const TestDaemon& daemon, const std::string& sample) {
+    return MetricIn(
+        Http(daemon.port("http"), "/metrics", "GET", AccessFixture::Token("query")).body, sample);
+  }
 
   const AccessFixture fixture_;
 };
@@ -243,6 +249,153 @@ TEST_F(AccessPortsTest, StatsdIsItsCertificateOrAnonymous) {
       << taken("statsd_tcp") << " " << refused("statsd_tcp");
   EXPECT_TRUE(WaitUntil([&] { return taken("statsd_udp") == 1 && refused("statsd_udp") == 1; }))
       << taken("statsd_udp") << " " << refused("statsd_udp");
+}
+
+// StatsD has no token: of the same callers those who show a certificate, or nothing.
+TEST_F(AccessPortsTest, StatsdOverTlsByEveryCaller) {
+  TestDaemon daemon(fixture_.Flags("grpc tcp statsd"));
+  double taken = 0;
+  double refused = 0;
+  double failed = 0;
+  const auto so_far = [&daemon] {
+    return std::array{
+        Metric(daemon, "tidemark_ingest_values_total{source=\"statsd_tcp\"}"),
+        Metric(daemon, "tidemark_ingest_refused_total{reason=\"access\",source=\"statsd_tcp\"}"),
+        Metric(daemon, "tidemark_tls_handshakes_failed_total{protocol=\"statsd_tcp\"}")};
+  };
+  int callers = 0;
+  for (const Caller& caller : Callers(fixture_)) {
+    if (!caller.token.empty()) continue;
+    ++callers;
+    TlsConnection connection(daemon.port("statsd"), Ca(), caller.identity);
+    connection.Send("prod.s:1|h\nprod.s:2|h\ntest.s:1|h\n");
+    if (!caller.handshake) {
+      connection.ReceiveAll();
+      EXPECT_FALSE(connection.good());
+      ++failed;
+    } else if (caller.role == "ingest") {
+      taken += 2;
+      refused += 1;
+    } else {
+      refused += 3;
+    }
+    EXPECT_TRUE(WaitUntil([&] {
+      return so_far() == std::array{taken, refused, failed};
+    })) << caller.name
+        << ": " << testing::PrintToString(so_far());
+  }
+  EXPECT_EQ(callers, 7);
+  // In clear nothing is understood.
+  RawSocket clear(daemon.port("statsd"));
+  clear.Send("prod.s:1|h\n");
+  EXPECT_EQ(clear.ReceiveAll().find("prod"), std::string::npos);
+  ++failed;
+  EXPECT_TRUE(WaitUntil([&] {
+    return so_far() == std::array{taken, refused, failed};
+  })) << testing::PrintToString(so_far());
+}
+
+TEST_F(AccessPortsTest, WhereCertificatesAreRequiredATokenAloneIsNotEnough) {
+  fixture_.WriteRules("[principal.anonymous]\ningest = [\"*\"]\n");
+  std::vector<std::string> flags = fixture_.Flags("grpc tcp statsd");
+  flags.push_back("--tls-require-client-cert");
+  TestDaemon daemon(flags);
+  const auto failed = [&](const std::string& protocol) {
+    return Metric(daemon, "tidemark_tls_handshakes_failed_total{protocol=\"" + protocol + "\"}");
+  };
+  const auto taken = [&] {
+    return Metric(daemon, "tidemark_ingest_values_total{source=\"statsd_tcp\"}");
+  };
+  for (const std::string token : {"", "ingest"}) {
+    TlsConnection connection(daemon.port("tcp"), Ca());
+    connection.Send(Push(token.empty() ? "" : AccessFixture::Token(token), "prod.s"));
+    EXPECT_EQ(connection.ReceiveAll(), "") << token;
+  }
+  EXPECT_TRUE(WaitUntil([&] { return failed("tcp") == 2; })) << failed("tcp");
+  client::TcpProducerOptions options{.tls_ca = fixture_.folder / "ca.pem",
+                                     .token = AccessFixture::Token("ingest")};
+  const auto refused = client::TcpProducer::Connect("127.0.0.1", daemon.port("tcp"), options);
+  // TLS 1.3 tells a client that is through with its half of the handshake afterwards.
+  EXPECT_FALSE(refused.ok() && (*refused)->Open("prod.s").ok());
+  {
+    TlsConnection nobody(daemon.port("statsd"), Ca());
+    nobody.Send("prod.s:1|h\n");
+    nobody.ReceiveAll();
+    EXPECT_FALSE(nobody.good());
+  }
+  EXPECT_TRUE(WaitUntil([&] { return failed("statsd_tcp") == 1; })) << failed("statsd_tcp");
+  EXPECT_EQ(taken(), 0);
+
+  // With one both work, and a token may stand beside it.
+  for (const std::string token : {"", "ingest"}) {
+    const std::string who = token.empty() ? "ingest" : "query";
+    TlsConnection connection(daemon.port("tcp"), Ca(), Named(who + ".example"));
+    connection.Send(Push(token.empty() ? "" : AccessFixture::Token(token), "prod.s"));
+    EXPECT_EQ(ReceiveFrames(connection, 2), "opened;ack;") << token << connection.error();
+  }
+  TlsConnection named(daemon.port("statsd"), Ca(), Named("ingest.example"));
+  EXPECT_TRUE(named.Send("prod.s:1|h\n")) << named.error();
+  EXPECT_TRUE(WaitUntil([&] { return taken() == 1; })) << taken();
+}
+
+// Open connections go on under the certificate that they began with; who comes gets the new one.
+TEST_F(AccessPortsTest, AReplacedCertificateIsForThoseWhoCome) {
+  TestDaemon daemon(fixture_.Flags("tcp http statsd"));
+  const std::string batch = [] {
+    std::string bytes;
+    const double value = 1;
+    wire::AppendBatch(bytes, 1, 8, wire::WireType::kFloat64, std::as_bytes(std::span(&value, 1)));
+    return bytes;
+  }();
+  const std::string get = "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const auto healthy = [&get](TlsConnection& connection) {
+    connection.Send(get);
+    std::string answer;
+    while (connection.good() && !answer.ends_with("\r\n\r\nhealthy\n")) {
+      answer += connection.Receive(1);
+    }
+    return answer.starts_with("HTTP/1.1 200");
+  };
+  const auto from_statsd = [&daemon](const std::string& ca) {
+    const std::string page =
+        Https(daemon.port("http"), ca, "/metrics", AccessFixture::Token("query")).body;
+    return MetricIn(page, "tidemark_ingest_values_total{source=\"statsd_tcp\"}");
+  };
+
+  TlsConnection tcp(daemon.port("tcp"), Ca());
+  tcp.Send(Push(AccessFixture::Token("ingest"), "prod.s"));
+  EXPECT_EQ(ReceiveFrames(tcp, 2), "opened;ack;");
+  TlsConnection http(daemon.port("http"), Ca());
+  EXPECT_TRUE(healthy(http)) << http.error();
+  TlsConnection statsd(daemon.port("statsd"), Ca(), Named("ingest.example"));
+  statsd.Send("prod.d:1|h\n");
+  EXPECT_TRUE(WaitUntil([&] { return from_statsd(Ca()) == 1; }));
+
+  const TestCertificate other = TestCertificate::Authority("another authority");
+  const TestCertificate replaced =
+      other.Sign({.common_name = "localhost", .alternative_names = "DNS:localhost"});
+  fixture_.WriteServer(replaced);
+  daemon.process().Signal(SIGHUP);
+  ASSERT_TRUE(WaitUntil(
+      [&] { return daemon.process().err().find("configuration reloaded") != std::string::npos; }));
+
+  tcp.Send(batch);
+  EXPECT_EQ(ReceiveFrames(tcp, 1), "ack;") << tcp.error();
+  EXPECT_TRUE(healthy(http)) << http.error();
+  EXPECT_TRUE(statsd.Send("prod.d:2|h\n")) << statsd.error();
+  EXPECT_TRUE(WaitUntil([&] { return from_statsd(other.certificate()) == 2; }));
+  for (const char* port : {"tcp", "http", "statsd"}) {
+    EXPECT_FALSE(TlsConnection(daemon.port(port), Ca()).good()) << port;
+    const TlsConnection fresh(daemon.port(port), other.certificate());
+    EXPECT_EQ(fresh.PeerCertificate(), replaced.certificate()) << port << fresh.error();
+  }
+  // They work, too.
+  TlsConnection pushing(daemon.port("tcp"), other.certificate());
+  pushing.Send(Push(AccessFixture::Token("ingest"), "prod.s"));
+  EXPECT_EQ(ReceiveFrames(pushing, 2), "opened;ack;");
+  TlsConnection lines(daemon.port("statsd"), other.certificate(), Named("ingest.example"));
+  EXPECT_TRUE(lines.Send("prod.d:3|h\n")) << lines.error();
+  EXPECT_TRUE(WaitUntil([&] { return from_statsd(other.certificate()) == 3; }));
 }
 
 TEST_F(AccessPortsTest, HalfOpenHandshakesEndAndHoldNobodyUp) {

@@ -118,6 +118,20 @@ TEST(GrpcConnectionsTest, ThisMachineIsManyPeersByDefault) {
   EXPECT_EQ(daemon.Metric(kRefused), 1);
 }
 
+TEST(GrpcConnectionsTest, WhatIsNoOpeningIsClosedAndCounted) {
+  TestDaemon daemon({"--tls-handshake-timeout-s", "1"});
+  Sockets sockets;
+  RawSocket& half = Connect(sockets, daemon);
+  half.Send(kPreface.substr(0, 20));
+  RawSocket& http1 = Connect(sockets, daemon);
+  http1.Send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(http1.ReceiveAll(), "");
+  EXPECT_EQ(half.ReceiveAll(), "") << "its time is over";
+  EXPECT_EQ(daemon.Metric("tidemark_grpc_connections_unopened_total"), 2);
+  EXPECT_EQ(daemon.Metric(kLevel), 0);
+  EXPECT_EQ(OwnConnection(daemon).Ask(), grpc::OK);
+}
+
 // Refused ones are closed before TLS, which would cost more than the refusal saves.
 TEST(GrpcConnectionsTest, OverTlsToo) {
   const AccessFixture fixture;

@@ -62,7 +62,8 @@ TEST(MemoryLimitTest, NoStreamIsMadeAboveIt) {
   };
   const Completed create = RunTidemark(daemon, {"create", "s"});
   EXPECT_EQ(create.status, 1);
-  EXPECT_NE(create.err.find("more than limits.max_memory_bytes (1048576)"), std::string::npos)
+  EXPECT_NE(create.err.find("new streams have 7/8 of limits.max_memory_bytes (1048576)"),
+            std::string::npos)
       << create.err;
   const auto producer = daemon.Producer();
   EXPECT_FALSE(producer->Open("s", wire::WireType::kFloat64).ok());

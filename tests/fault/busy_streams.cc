@@ -36,7 +36,12 @@ BusyStreams::BusyStreams(test::TestDaemon& daemon, const BusyOptions& options)
     config.frequency_epsilon = kEpsilon;
     client_.CreateStream(NameOf(stream), config);
   }
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] {
+    Run();
+    large_ = true;  // or never
+    large_.notify_all();
+  });
+  large_.wait(false);
 }
 
 BusyStreams::~BusyStreams() {
@@ -56,10 +61,10 @@ void BusyStreams::Run() {
     options.on_answer = [this](const client::BatchAnswer& answer) {
       EXPECT_TRUE(answer.status.ok())
           << "batch " << answer.batch_id << " of the busy streams: " << answer.status;
-      EXPECT_EQ(answer.accepted, answer.status.ok() ? options_.batch_values : 0);
+      EXPECT_EQ(answer.accepted, answer.status.ok() ? Values(answer.batch_id - 1) : 0);
       EXPECT_EQ(answer.refused, 0u);
       taken_.at(answer.batch_id - 1) = answer.status.ok();
-      refused_ += options_.batch_values - answer.accepted;
+      refused_ += Values(answer.batch_id - 1) - answer.accepted;
     };
     const std::unique_ptr<client::TcpProducer> producer = daemon_.Producer(options);
     Feed(*producer);
@@ -92,6 +97,11 @@ void BusyStreams::Feed(client::TcpProducer& producer) {
       ASSERT_TRUE(sent.ok()) << sent.status();
       ASSERT_EQ(*sent, number + 1);
     }
+    if (round == 0) {
+      ASSERT_TRUE(producer.Flush().ok());
+      large_ = true;
+      large_.notify_all();
+    }
     if (round == judge_at) {
       judge_at *= 4;
       ASSERT_TRUE(producer.Flush().ok());
@@ -107,7 +117,7 @@ template <class T>
 std::vector<T> BusyStreams::Batch(std::size_t number) const {
   const test::Shape shape =
       options_.kind == BusyKind::kNumbers ? test::Shape::kLognormal : test::Shape::kZipf;
-  return test::MakeValues<T>(shape, options_.batch_values, options_.seed * 1'000'003 + number);
+  return test::MakeValues<T>(shape, Values(number), options_.seed * 1'000'003 + number);
 }
 
 template <class T>

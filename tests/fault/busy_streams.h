@@ -52,7 +52,10 @@ class BusyStreams {
   /// To each stream, at least: enough for summaries that are not exact.
   static constexpr std::size_t kRoundsMin = 250;
 
-  /// Creates the streams and begins.
+  /// Of the first batch to each: from so many on a stream is not one of the newest.
+  static constexpr std::size_t kFirstValues = std::size_t{1} << 16;
+
+  /// Creates the streams and begins; when it returns each has taken in its first batch.
   BusyStreams(test::TestDaemon& daemon, const BusyOptions& options);
   ~BusyStreams();
   BusyStreams(const BusyStreams&) = delete;
@@ -63,6 +66,9 @@ class BusyStreams {
 
  private:
   void Run();
+  std::size_t Values(std::size_t batch) const {
+    return batch < kStreams ? kFirstValues : options_.batch_values;
+  }
   void Feed(client::TcpProducer& producer);
   // REQUIRES: every batch has been answered.
   void Judge();
@@ -79,6 +85,7 @@ class BusyStreams {
   const BusyOptions options_;
   test::TestDaemon& daemon_;
   client::Client client_;
+  std::atomic<bool> large_{false};
   std::atomic<bool> ends_{false};
   // Of the thread until it has ended.
   std::vector<bool> taken_;  // batches in their order, of all streams in turn: acknowledged or not

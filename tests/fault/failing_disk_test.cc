@@ -1,6 +1,6 @@
 // The disk of the real daemon fails: the k-th call of each kind, for every k that a short run
-// makes; all of them for a while; and slowly. Nothing is acknowledged after a failed sync (what it
-// was to save is gone), queries go on, and the daemon resumes by itself.
+// makes; all of them for a while; read-only; and slowly. Nothing is acknowledged after a failed
+// sync (what it was to save is gone), queries go on, and the daemon resumes by itself.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +18,7 @@
 #include "tests/fault/disk_trouble.h"
 #include "tests/fault/fault_run.h"
 #include "tests/fault/rounds.h"
+#include "tests/fault/small_disk.h"
 
 namespace tidemark::fault {
 namespace {
@@ -129,6 +130,77 @@ TEST(FailingDisk, ForAWhileUnderLoad) {
   std::printf("failing disk for a while: %d rounds, %d killed meanwhile, %llu batches, seed %llu\n",
               rounds, killed, static_cast<unsigned long long>(all.batches),
               static_cast<unsigned long long>(seed));
+}
+
+// A start on a folder that cannot be written ends by itself, says why, and changes nothing.
+void ExpectNoStart(FaultRun& run) {
+  try {
+    run.daemon().Start();
+    ADD_FAILURE() << "it started on a disk that is read-only";
+  } catch (const std::runtime_error& why) {
+    const std::string said = why.what();
+    EXPECT_NE(said.find("exit status 2;"), std::string::npos) << said;
+    EXPECT_NE(said.find(run.daemon().data_folder()), std::string::npos) << said;
+    EXPECT_NE(said.find("Read-only file system"), std::string::npos) << said;
+  }
+}
+
+// As a kernel does that finds its file system damaged: from one call to the next, with all files
+// open.
+TEST(FailingDisk, ReadOnlyUnderLoad) {
+  if (FaultControl::Unusable() != nullptr) GTEST_SKIP() << FaultControl::Unusable();
+  const std::uint64_t seed = Seed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const int rounds = Rounds(4, 200);
+  Judged all;
+  int killed = 0;
+  FaultRun run(seed, {.preload = true});
+  run.StartWriters({.pause = std::chrono::microseconds(1'000)});
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    run.AwaitProgress();
+    std::this_thread::sleep_for(milliseconds(random() % 100));
+    run.control().MakeReadOnly(true);
+    ExpectRefusedLoudly(run, "Read-only file system");
+    std::this_thread::sleep_for(milliseconds(random() % 200));
+    const bool kill = round % 2 == 1;
+    if (kill) {
+      run.daemon().Kill();
+      ExpectNoStart(run);
+      ++killed;
+    }
+    run.control().MakeReadOnly(false);
+    if (kill) run.daemon().Start();
+    TellProgress("read-only disk", round, rounds);
+  }
+  run.AwaitProgress();
+  run.EndAndJudge(all);
+  std::printf("read-only disk: %d rounds, %d killed meanwhile, %llu batches, seed %llu\n", rounds,
+              killed, static_cast<unsigned long long>(all.batches),
+              static_cast<unsigned long long>(seed));
+}
+
+// A real one. It takes a daemon that is gone: nobody is allowed to make a disk read-only on which
+// files are open for writing.
+TEST(FailingDisk, MountedReadOnlyBetweenTwoStarts) {
+  const SmallDisk disk(std::uint64_t{48} << 20);
+  if (!disk.error().empty()) GTEST_SKIP() << disk.error();
+  const std::uint64_t seed = Seed();
+  const int rounds = Rounds(2, 50);
+  Judged all;
+  FaultRun run(seed, {.data_folder = disk.data_folder()});
+  run.StartWriters({.pause = std::chrono::microseconds(2'000)});
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    run.AwaitProgress();
+    run.daemon().Kill();
+    ASSERT_EQ(disk.Remount(true), "");
+    ExpectNoStart(run);
+    ASSERT_EQ(disk.Remount(false), "");
+    run.daemon().Start();
+  }
+  run.AwaitProgress();
+  run.EndAndJudge(all);
 }
 
 // A disk that takes long loses nothing, and holds up no query.

@@ -50,6 +50,11 @@ class FaultControl {
   }
   /// 0: any number.
   void LimitDisk(std::uint64_t bytes) { control_->disk_bytes = bytes; }
+  /// The whole data folder, until it is made writable again.
+  void MakeReadOnly(bool read_only) { control_->read_only = read_only ? 1 : 0; }
+  /// A disk that gives nothing back until it is let go.
+  void HoldReads(bool hold) { control_->hold_reads = hold ? 1 : 0; }
+  std::uint64_t held_reads() const { return control_->held_reads; }
   void ShiftClock(std::chrono::seconds by) { control_->clock_shift_s = by.count(); }
 
  private:

@@ -1,6 +1,6 @@
 // Preloaded into tidemarkd (LD_PRELOAD): counts its calls on files below one folder, and kills it,
-// makes the call fail, or delays it, at the one that a test chose (fault_points.h); and shifts the
-// wall clock.
+// makes the call fail, or delays it, at the one that a test chose (fault_points.h); makes the
+// folder read-only; and shifts the wall clock.
 //
 // A sync that fails loses what it was to save, as a disk does that drops its cache: bytes behind
 // the length of the last good sync become zeros. So whatever was acknowledged in spite of it is
@@ -84,6 +84,14 @@ const Setup& TheSetup() {
   return setup;
 }
 
+bool ReadOnly() {
+  const Control* const control = TheSetup().control;
+  return control != nullptr && control->read_only != 0;
+}
+bool ReadOnly(const char* path) {
+  return ReadOnly() && std::string_view(path).starts_with(TheSetup().folder);
+}
+
 File FileOf(const char* path) {
   const std::string_view name(path);
   const Setup& setup = TheSetup();
@@ -121,6 +129,10 @@ class Visit {
   void Begin(Point point) {
     Control& control = *TheSetup().control;
     const std::uint64_t number = ++control.calls[static_cast<std::size_t>(point)];
+    if (ReadOnly()) {
+      error_ = EROFS;
+      return;
+    }
     for (const Order& order : control.orders) {
       if (order.point != static_cast<std::uint32_t>(point)) continue;
       if (number < order.first || number > order.last) continue;
@@ -161,11 +173,23 @@ void Opened(int fd, const char* path) {
   about.file = FileOf(path);
 }
 
+void AwaitReads(File file) {
+  if (file != File::kLog && file != File::kSnapshot) return;
+  Control& control = *TheSetup().control;
+  if (control.hold_reads == 0) return;
+  ++control.held_reads;
+  constexpr useconds_t kPollUs = 1'000;
+  while (control.hold_reads != 0) usleep(kPollUs);
+}
+
 int OpenWith(const auto& open_it, const char* path, int flags) {
   const File file = (flags & O_CREAT) != 0 ? FileOf(path) : File::kNone;
   const Visit visit(file == File::kFolder ? File::kNone : file, Point::kLogCreate,
                     Point::kSnapshotCreate);
   if (const int error = visit.error()) return Refuse(error);
+  const bool writes = (flags & O_CREAT) != 0 || (flags & O_ACCMODE) != O_RDONLY;
+  if (writes && ReadOnly(path)) return Refuse(EROFS);
+  if (!writes) AwaitReads(FileOf(path));
   const int fd = open_it();
   Opened(fd, path);
   visit.After();
@@ -245,6 +269,13 @@ int close(int fd) {
   return next(fd);
 }
 
+// Its own open() is not seen here.
+int mkstemp(char* path) {
+  FAULT_NEXT(mkstemp);
+  return ReadOnly(path) ? Refuse(EROFS) : next(path);
+}
+int mkstemp64(char* path) { return mkstemp(path); }
+
 ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   FAULT_NEXT(pwrite);
   const File file = FileOf(fd);
@@ -253,7 +284,8 @@ ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   constexpr size_t kBlock = 4096;
   const size_t half = size / kBlock / 2 * kBlock;
   if (visit.error() != 0 || visit.dies_in_the_middle()) {
-    if (half > 0) static_cast<void>(next(fd, bytes, half, offset));
+    const bool some = half > 0 && visit.error() != EROFS;
+    if (some) static_cast<void>(next(fd, bytes, half, offset));
     visit.After();
     return Refuse(visit.error());
   }
@@ -307,6 +339,7 @@ int rename(const char* from, const char* to) noexcept {
   FAULT_NEXT(rename);
   const Visit visit(FileOf(to), Point::kLogRename, Point::kSnapshotRename);
   if (const int error = visit.error()) return Refuse(error);
+  if (ReadOnly(to)) return Refuse(EROFS);
   const int result = next(from, to);
   visit.After();
   return result;
@@ -317,6 +350,7 @@ int unlink(const char* path) noexcept {
   Keep(path, next);
   const Visit visit(FileOf(path), Point::kLogRemove, Point::kSnapshotRemove);
   if (const int error = visit.error()) return Refuse(error);
+  if (ReadOnly(path)) return Refuse(EROFS);
   const int result = next(path);
   visit.After();
   return result;

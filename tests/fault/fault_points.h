@@ -71,6 +71,12 @@ struct Control {
   /// Not 0: all files of the store together may have so many bytes; beyond, writes fail with
   /// ENOSPC.
   std::atomic<std::uint64_t> disk_bytes;
+  /// Not 0: a file system that the kernel made read-only. Whatever would change something below the
+  /// folder fails with EROFS, and nothing of it is done; unsynced bytes are lost.
+  std::atomic<std::uint64_t> read_only;
+  /// Not 0: who opens a segment or a snapshot to read it waits until it is 0; and how many have.
+  std::atomic<std::uint64_t> hold_reads;
+  std::atomic<std::uint64_t> held_reads;
 };
 
 /// The variables of the environment from which the library knows its file and the folder; without

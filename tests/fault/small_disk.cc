@@ -48,4 +48,10 @@ void SmallDisk::Fill() const {
 
 void SmallDisk::Free() const { std::filesystem::remove(Ballast()); }
 
+std::string SmallDisk::Remount(bool read_only) const {
+  const unsigned long flags = MS_REMOUNT | (read_only ? MS_RDONLY : 0);
+  if (mount(nullptr, (folder_ / "disk").c_str(), nullptr, flags, nullptr) == 0) return "";
+  return std::strerror(errno);
+}
+
 }  // namespace tidemark::fault

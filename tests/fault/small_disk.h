@@ -25,6 +25,8 @@ class SmallDisk {
   /// Until not one more byte fits.
   void Fill() const;
   void Free() const;
+  /// Mounted anew, read-only or not. "", or why not: no file may be open for writing.
+  std::string Remount(bool read_only) const;
 
  private:
   std::string Ballast() const { return folder_ / "disk/ballast"; }

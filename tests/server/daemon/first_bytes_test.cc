@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -189,6 +191,28 @@ TEST_F(FirstBytesTest, AnotherProtocolEnds) {
   Connect(*tls).Send(kPreface);
   EXPECT_TRUE(RunUntil([&] { return ended_.size() == 2; }));
   EXPECT_TRUE(whole_.empty());
+}
+
+// What comes while it is looked at has not been looked at.
+TEST_F(FirstBytesTest, AnotherProtocolEndsWheneverItComes) {
+  const auto waiting = Make(Opening::kHttp2);
+  for (std::size_t round = 1; round <= 3000; ++round) {
+    RawSocket client(port_);
+    const int fd = Accept();
+    std::atomic<bool> added = false;
+    std::thread sender([&] {
+      while (!added) std::this_thread::yield();
+      for (volatile std::size_t spun = 0; spun < round % 300 * 10;) spun = spun + 1;
+      client.Send("G");
+    });
+    added = true;
+    waiting->Add(fd, 0);
+    sender.join();
+    ASSERT_TRUE(RunUntil([&] { return waiting->size() == 0; }));
+    ASSERT_TRUE(whole_.empty()) << "round " << round;
+    for (const int end : ended_) close(end);
+    ended_.clear();
+  }
 }
 
 TEST_F(FirstBytesTest, WhoClosesItsHalfBehindThemIsHandedOver) {

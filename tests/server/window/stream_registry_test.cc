@@ -45,37 +45,125 @@ TEST_F(StreamRegistryTest, ForgetsASubscriptionOfTheStreamThatIsMeant) {
   EXPECT_TRUE(registry_.Unsubscribe("S").ok());
 }
 
-TEST(StreamRegistryMemory, MakesNoStreamAboveTheLimit) {
-  std::uint64_t used = 1000;
-  StreamContext context{.memory = {1000, [&] { return used; }}};
-  StreamRegistry registry(StreamSettings{}, RegistryLimits{}, context);
-  const StreamHandle there = registry.FindOrCreate("there", std::nullopt).value();
-  used = 1001;
-  context.memory.Look();
-  const absl::Status refused = registry.FindOrCreate("new", std::nullopt).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(refused.message(),
-            "cannot create stream \"new\": the daemon holds 1001 bytes, more than "
-            "limits.max_memory_bytes (1000)");
-  EXPECT_EQ(ReasonOf(refused, Attempt::kOpen), "memory_limit");
-  EXPECT_EQ(registry.FindOrCreate("there", std::nullopt).value(), there) << "those there go on";
-  EXPECT_FALSE(registry.Create("new", StreamSettings{}).ok());
-  used = 999;
-  for (std::uint32_t i = 0; i < MemoryGuard::kAsks && registry.size() == 1; ++i) {
-    registry.FindOrCreate("new", std::nullopt).IgnoreError();
+// A process that holds what a test says.
+class StreamRegistryMemory : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kLimit = 16 << 20;
+
+  void Holds(std::uint64_t bytes) {
+    used_ = bytes;
+    context_.memory.Look();
   }
-  EXPECT_EQ(registry.size(), 2u) << "room is not seen";
+  absl::Status Send(const StreamHandle& stream, std::size_t count, RecordedTime time) {
+    const std::vector<double> values(count, 1.0);
+    std::vector<Window> full;
+    absl::Status status = stream->AppendNumbers(values, time, full).status;
+    for (Window& window : full) stream->Commit(std::move(window), [](std::uint64_t) {});
+    return status;
+  }
+  absl::Status SendTexts(const StreamHandle& stream, std::size_t count) {
+    const std::vector<std::string_view> items(count, "item");
+    std::vector<Window> full;
+    return stream->AppendStrings(items, {}, 0, full).status;
+  }
+  StreamHandle Make(std::string_view name, StreamSettings settings = {}) {
+    return registry_.Create(name, settings).value();
+  }
+  // Many values, a hundred a second: large, and quiet.
+  StreamHandle MakeLarge(std::string_view name) {
+    StreamHandle stream = Make(name);
+    for (std::uint64_t sent = 0; sent < kSmallStreamValues + 256; sent += 128) {
+      EXPECT_TRUE(Send(stream, 128, time_ += 1'280'000).ok());
+    }
+    EXPECT_EQ(stream->Stats().window_capacity, context_.window_limits.min);
+    return stream;
+  }
+
+  std::uint64_t used_ = 0;
+  RecordedTime time_ = 0;
+  StreamContext context_{.memory = {kLimit, [this] { return used_; }}};
+  StreamRegistry registry_{StreamSettings{}, RegistryLimits{}, context_};
+};
+
+TEST_F(StreamRegistryMemory, MakesNoStreamAboveSevenEighths) {
+  Holds(kLimit / 8 * 7 - MemoryGuard::kWishBytes);
+  const StreamHandle there = registry_.FindOrCreate("there", std::nullopt).value();
+  Holds(kLimit / 8 * 7 + 1);
+  const absl::Status refused = registry_.FindOrCreate("new", std::nullopt).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      refused.message(),
+      "cannot create stream \"new\": the daemon holds 14680065 bytes, and new streams have 7/8 "
+      "of limits.max_memory_bytes (16777216)");
+  EXPECT_EQ(ReasonOf(refused, Attempt::kOpen), "memory_limit");
+  EXPECT_EQ(registry_.FindOrCreate("there", std::nullopt).value(), there) << "those there go on";
+  EXPECT_TRUE(Send(there, 1000, 1).ok());
+  EXPECT_FALSE(registry_.Create("new", StreamSettings{}).ok());
+  used_ = 999;
+  for (std::uint64_t wished = 0; wished < MemoryGuard::kLookBytes && registry_.size() == 1;
+       wished += MemoryGuard::kWishBytes) {
+    registry_.FindOrCreate("new", std::nullopt).IgnoreError();
+  }
+  EXPECT_EQ(registry_.size(), 2u) << "room is not seen";
 }
 
-TEST(StreamRegistryMemory, OvershootsByAFewStreamsAtMost) {
-  std::uint64_t used = 0;
-  StreamContext context{.memory = {1000, [&] { return used; }}};
-  StreamRegistry registry(StreamSettings{}, RegistryLimits{}, context);
-  for (int i = 0; i < 5000; ++i) {
-    if (registry.FindOrCreate(fmt::format("s{}", i), std::nullopt).ok()) used += 3;
+TEST_F(StreamRegistryMemory, SmallStreamsGrowNoMoreAboveFifteenSixteenths) {
+  const StreamHandle small = Make("small");
+  ASSERT_TRUE(Send(small, 1, 1).ok());
+  const StreamHandle texts = Make("texts", {.type = ValueType::kString});
+  ASSERT_TRUE(SendTexts(texts, 1).ok());
+  const StreamHandle large = MakeLarge("large");
+  const StreamHandle burst = Make("burst");  // most of it is in the open window
+  ASSERT_TRUE(Send(burst, kSmallStreamValues, ++time_).ok());
+  Holds(kLimit / 16 * 15);
+  const absl::Status refused = Send(small, 100, 2);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            "no room for 100 values more of stream \"small\": the daemon holds 15728640 bytes, and "
+            "streams of few values have 15/16 of limits.max_memory_bytes (16777216)");
+  EXPECT_EQ(ReasonOf(refused, Attempt::kBatch), "memory_limit");
+  EXPECT_EQ(SendTexts(texts, 100).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(small->Stats().count, 1u) << "nothing of it is there";
+  EXPECT_EQ(texts->Stats().count, 1u);
+  EXPECT_TRUE(Send(small, 8, 3).ok()) << "what its window has room for";
+  EXPECT_TRUE(SendTexts(texts, 8).ok());
+  EXPECT_TRUE(Send(large, 100, time_ += 1'000'000).ok());
+  EXPECT_TRUE(Send(burst, kSmallStreamValues, ++time_).ok());
+  // Fast alone is not enough.
+  EXPECT_EQ(Send(small, kSmallStreamValues, 4).code(), absl::StatusCode::kResourceExhausted);
+  Holds(kLimit / 2);
+  EXPECT_TRUE(Send(small, 100, 5).ok());
+}
+
+TEST_F(StreamRegistryMemory, BusyStreamsAloneGrowAboveTheLimit) {
+  const StreamHandle quiet = MakeLarge("quiet");
+  const StreamHandle busy = MakeLarge("busy");
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(Send(busy, 1000, ++time_).ok());
+  Holds(2 * kLimit);
+  const absl::Status refused = Send(quiet, 10'000, time_ += 1'000'000);
+  EXPECT_EQ(
+      refused.message(),
+      "no room for 10000 values more of stream \"quiet\": the daemon holds 33554432 bytes, and "
+      "quiet streams have no more than all of limits.max_memory_bytes (16777216)");
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Send(busy, 10'000, time_ += 1000).ok()) << i;
+  EXPECT_EQ(busy->Stats().count, kSmallStreamValues + 256 + 10'000 + 1'000'000);
+}
+
+TEST_F(StreamRegistryMemory, TheFirstWishLooks) {
+  used_ = kLimit;
+  EXPECT_FALSE(registry_.FindOrCreate("new", std::nullopt).ok());
+}
+
+TEST_F(StreamRegistryMemory, WhatWasWishedForSinceTheLastLookCounts) {
+  std::uint64_t made = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    if (!registry_.FindOrCreate(fmt::format("s{}", i), std::nullopt).ok()) continue;
+    ++made;
+    used_ += MemoryGuard::kWishBytes;
   }
-  EXPECT_GT(used, 1000u);
-  EXPECT_LE(used, 1000u + 3 * MemoryGuard::kAsks);
+  EXPECT_LE(used_, kLimit / 8 * 7);
+  EXPECT_GE(used_, kLimit / 8 * 7 - 2 * MemoryGuard::kLookBytes) << "room is left";
+  EXPECT_GT(made, 1000u);
 }
 
 TEST_F(StreamRegistryTest, DeletesWhatIsIdleForSoLong) {
