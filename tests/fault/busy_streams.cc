@@ -64,6 +64,7 @@ void BusyStreams::Run() {
       EXPECT_EQ(answer.accepted, answer.status.ok() ? Values(answer.batch_id - 1) : 0);
       EXPECT_EQ(answer.refused, 0u);
       taken_.at(answer.batch_id - 1) = answer.status.ok();
+      refused_ += Values(answer.batch_id - 1) - answer.accepted;
     };
     const std::unique_ptr<client::TcpProducer> producer = daemon_.Producer(options);
     Feed(*producer);
@@ -132,7 +133,7 @@ std::vector<T> BusyStreams::Taken(std::size_t stream) const {
 
 void BusyStreams::Judge() {
   const std::size_t judged = figures_.judged + 1;
-  figures_ = {.judged = judged};
+  figures_ = {.refused = refused_, .judged = judged};
   for (std::size_t stream = 0; stream < kStreams; ++stream) {
     const std::string name = NameOf(stream);
     SCOPED_TRACE(name);

@@ -36,6 +36,7 @@ struct BusyFigures {
   std::uint64_t values_max = 0;
   std::uint64_t error_max = 0;  ///< ranks from the one asked for; texts: width of a count's bounds
   double error_allowed = 0;     ///< ε n of the stream with values_min
+  std::uint64_t refused = 0;    ///< values, of all streams; a failure already
   std::size_t judged = 0;       ///< how often, the end included
 };
 
@@ -88,6 +89,7 @@ class BusyStreams {
   std::atomic<bool> ends_{false};
   // Of the thread until it has ended.
   std::vector<bool> taken_;  // batches in their order, of all streams in turn: acknowledged or not
+  std::uint64_t refused_ = 0;
   BusyFigures figures_;
   std::thread thread_;
 };
