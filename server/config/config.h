@@ -53,6 +53,9 @@ struct Config {
     /// From accepting a connection to the end of its handshake. gRPC: to its first bytes, and as
     /// long again to the end of that and of HTTP/2's.
     std::uint64_t handshake_timeout_s = 10;
+    /// So many handshakes begin a second at most over gRPC, whose threads answer calls, too; the
+    /// others wait for their turn. 0: there is no limit.
+    std::uint64_t grpc_handshakes_per_s = 500;
     friend bool operator==(const Tls&, const Tls&) = default;
   };
 

@@ -53,6 +53,10 @@ constexpr std::array kSettings = {
             "a TLS handshake must be over within this; over gRPC its first bytes, and as long "
             "again the rest",
             1, 3600},
+    Setting{"tls", "grpc_handshakes_per_s", "tls-grpc-handshakes-per-s",
+            TIDEMARK_FIELD(tls.grpc_handshakes_per_s),
+            "so many handshakes begin a second over gRPC, the others wait; 0: no limit", 0,
+            1'000'000},
     Setting{"daemon", "data_dir", "data-dir", TIDEMARK_FIELD(daemon.data_dir),
             "an existing folder that can be written"},
     Setting{"daemon", "ports_file", "ports-file", TIDEMARK_FIELD(daemon.ports_file),

@@ -32,12 +32,12 @@ void WakeFrom(int fd, std::size_t bytes) {
   setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof mark);
 }
 
+}  // namespace
+
 bool PeerSendsNoMore(int fd) {
   pollfd socket{.fd = fd, .events = POLLRDHUP, .revents = 0};
   return poll(&socket, 1, 0) > 0;
 }
-
-}  // namespace
 
 std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun) {
   switch (opening) {

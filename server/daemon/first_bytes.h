@@ -30,6 +30,9 @@ enum class Opening {
 /// first 24 bytes tell.
 std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun);
 
+/// Whether the peer of a socket has closed it, or its half, or is gone.
+bool PeerSendsNoMore(int fd);
+
 /// Thread: one at a time, the executor's (a strand).
 class FirstBytes {
  public:

@@ -13,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <cerrno>
+#include <deque>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,7 @@
 
 #include "server/access/guard.h"
 #include "server/access/loopback.h"
+#include "server/daemon/pace.h"
 #include "server/ingest/resolve.h"
 #include "server/telemetry/metrics.h"
 #include "server/window/concat.h"
@@ -90,12 +92,13 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
         acceptor(strand),
         retry_timer(strand),
         look_timer(strand),
+        pace(options.handed_over_per_second),
+        pace_timer(strand),
         accept_log(std::move(log_in)),
         first_bytes(
             strand, options.opening,
             std::chrono::duration_cast<std::chrono::microseconds>(options.opening_timeout).count(),
-            [this](int fd) { hand_over(acceptor.native_handle(), fd); },
-            [this](int fd) { EndUnopened(fd); }) {}
+            [this](int fd) { OnWhole(fd); }, [this](int fd) { EndUnopened(fd); }) {}
 
   absl::Status Listen() {
     const auto inherited = [this](error_code& error) {
@@ -160,6 +163,38 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
       close(fd);
       Report("refused a connection: " + std::string(place.message()));
     }
+  }
+
+  void OnWhole(int fd) {
+    if (in_turn.empty()) {
+      const RecordedTime wait = pace.Take(steady());
+      if (wait == 0) return hand_over(acceptor.native_handle(), fd);
+      WaitForTurn(wait);
+    }
+    in_turn.push_back(fd);
+    metrics.grpc_handshakes_delayed().Increment();
+  }
+
+  void WaitForTurn(RecordedTime wait) {
+    pace_timer.expires_after(std::chrono::microseconds(wait));
+    pace_timer.async_wait([self = shared_from_this()](const error_code& cancelled) {
+      if (!cancelled && self->acceptor.is_open()) self->HandOverInTurn();
+    });
+  }
+
+  void HandOverInTurn() {
+    for (; !in_turn.empty(); in_turn.pop_front()) {
+      if (PeerSendsNoMore(in_turn.front())) {  // it has gone meanwhile
+        EndUnopened(in_turn.front());
+        continue;
+      }
+      if (const RecordedTime wait = pace.Take(steady()); wait > 0) return WaitForTurn(wait);
+      hand_over(acceptor.native_handle(), in_turn.front());
+    }
+  }
+
+  void EndAllInTurn() {
+    for (const int fd : std::exchange(in_turn, {})) EndUnopened(fd);
   }
 
   // Counted first: whoever sees it closed sees it counted.
@@ -258,6 +293,9 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
   tcp::acceptor acceptor;
   asio::steady_timer retry_timer;
   asio::steady_timer look_timer;
+  Pace pace;
+  asio::steady_timer pace_timer;
+  std::deque<int> in_turn;  // whose first bytes are whole
   LimitedLog accept_log;
   HandOver hand_over;
 
@@ -300,6 +338,8 @@ void GrpcAcceptor::Stop() {
     error_code ignored;
     impl->acceptor.close(ignored);
     impl->first_bytes.EndAll();
+    impl->EndAllInTurn();
+    impl->pace_timer.cancel();
     impl->retry_timer.cancel();
     impl->look_timer.cancel();
     closed.set_value();

@@ -6,7 +6,9 @@
 // A connection keeps its place until gRPC has closed its descriptor, however it ended. gRPC says
 // nothing then. But a number that leads to no file, or to another one, shows it: every connection
 // is looked at so, each second, and before another one is refused. It has its place from the
-// moment it is accepted, while its first bytes are waited for (first_bytes.h), too.
+// moment it is accepted, while its first bytes are waited for (first_bytes.h) and its turn
+// (pace.h), too: gRPC's threads would make all handshakes that have come before they answer
+// anybody.
 #ifndef TIDEMARK_SERVER_DAEMON_GRPC_ACCEPTOR_H_
 #define TIDEMARK_SERVER_DAEMON_GRPC_ACCEPTOR_H_
 
@@ -47,6 +49,10 @@ struct GrpcAcceptorOptions {
   /// tidemark_tls_handshakes_failed_total{protocol="grpc"}.
   Opening opening = Opening::kNothing;
   std::chrono::milliseconds opening_timeout{10'000};
+  /// So many are handed over a second, in the order in which their first bytes were whole; the
+  /// others wait for their turn, and are counted in tidemark_grpc_handshakes_delayed_total. 0: all
+  /// at once.
+  std::uint32_t handed_over_per_second = 0;
 };
 
 /// Counts those that it refuses in tidemark_ingest_connections_refused_total{source="grpc"}, at the
@@ -80,8 +86,8 @@ class GrpcAcceptor {
   /// Hands over those that wait and that come, on a thread of the io_context. REQUIRES: Listen.
   void Start(HandOver hand_over);
 
-  /// Accepts no more; when it returns nothing is handed over any more. Those whose first bytes were
-  /// not whole are closed; what gRPC has stays open. May be called again. REQUIRES: the io_context
+  /// Accepts no more; when it returns nothing is handed over any more. Those that had not been are
+  /// closed; what gRPC has stays open. May be called again. REQUIRES: the io_context
   /// is still being run.
   void Stop();
 

@@ -70,7 +70,9 @@ GrpcAcceptorOptions AcceptorOptionsOf(const Config& config, const Guard& guard, 
           .guard = &guard,
           .unacknowledged_max = std::chrono::milliseconds(kPingTimeoutMs),
           .opening = tls ? Opening::kTls : Opening::kHttp2,
-          .opening_timeout = std::chrono::seconds(config.tls.handshake_timeout_s)};
+          .opening_timeout = std::chrono::seconds(config.tls.handshake_timeout_s),
+          .handed_over_per_second =
+              tls ? static_cast<std::uint32_t>(config.tls.grpc_handshakes_per_s) : 0};
 }
 
 void LogAcceptor(IngestLogLevel /*level*/, std::string_view message) {

@@ -171,7 +171,12 @@ struct Metrics::Families {
                                 .Add({});
   Counter& grpc_unopened =
       CounterFamily(registry, "tidemark_grpc_connections_unopened_total",
-                    "Connections of gRPC that ended before their first bytes were whole.")
+                    "Connections that ended before gRPC had them: without their first bytes, or "
+                    "before it was their turn.")
+          .Add({});
+  Counter& grpc_handshakes_delayed =
+      CounterFamily(registry, "tidemark_grpc_handshakes_delayed_total",
+                    "Connections of gRPC that waited for their turn to begin a handshake of TLS.")
           .Add({});
   Gauge& producers =
       GaugeFamily(registry, "tidemark_producers",
@@ -427,6 +432,7 @@ Gauge& Metrics::streams() { return families_->streams; }
 Gauge& Metrics::peers() { return families_->peers; }
 Gauge& Metrics::grpc_connections() { return families_->grpc_connections; }
 Counter& Metrics::grpc_unopened() { return families_->grpc_unopened; }
+Counter& Metrics::grpc_handshakes_delayed() { return families_->grpc_handshakes_delayed; }
 Gauge& Metrics::producers() { return families_->producers; }
 Counter& Metrics::producers_forgotten() { return families_->producers_forgotten; }
 Gauge& Metrics::summary_bytes() { return families_->summary_bytes; }

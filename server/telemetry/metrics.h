@@ -123,9 +123,11 @@ class Metrics {
   /// tidemark_grpc_connections: accepted and not closed yet, with those in a handshake. (Of ingest
   /// tidemark_ingest_connections{source="grpc"} counts calls.)
   prometheus::Gauge& grpc_connections();
-  /// tidemark_grpc_connections_unopened_total: ended before their first bytes were whole
-  /// (server/daemon/first_bytes.h).
+  /// tidemark_grpc_connections_unopened_total: ended before gRPC had them: before their first bytes
+  /// were whole (server/daemon/first_bytes.h), or in their turn.
   prometheus::Counter& grpc_unopened();
+  /// tidemark_grpc_handshakes_delayed_total: waited for their turn (tls.grpc_handshakes_per_s).
+  prometheus::Counter& grpc_handshakes_delayed();
   /// tidemark_producers: whose batches are recognised when they come again; one of two streams
   /// counts as two.
   prometheus::Gauge& producers();

@@ -38,6 +38,7 @@ NOT_SHOWN = {
     "tidemark_producers": "of no interest before some are forgotten",
     "tidemark_producers_forgotten_total": "those that come back are refused, which is shown",
     "tidemark_peers": "what is refused of them is shown",
+    "tidemark_grpc_handshakes_delayed_total": "a crowd; its connections are shown",
     "tidemark_grpc_connections_unopened_total": "probes of ports; failed handshakes of TLS are shown",
     "tidemark_ingest_connections_refused_total": "seen from its senders",
     "tidemark_ingest_connections_idle_closed_total": "ordinary",

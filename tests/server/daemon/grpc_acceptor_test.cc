@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "server/access/guard.h"
+#include "server/daemon/pace.h"
 #include "server/ingest/io_threads.h"
 #include "server/telemetry/metrics.h"
 #include "tests/support/raw_socket.h"
@@ -96,6 +97,11 @@ class GrpcAcceptorTest : public ::testing::Test {
   }
   double Refused() { return metrics_.source(Source::kGrpc).connections_refused.Value(); }
   double RefusedOfPeer() { return metrics_.PeerRefused("grpc", "connections").Value(); }
+  double Delayed() { return metrics_.grpc_handshakes_delayed().Value(); }
+  std::size_t Handed() {
+    const std::lock_guard lock(mutex_);
+    return owned_.size();
+  }
   double Unopened() { return metrics_.grpc_unopened().Value(); }
   double Level() { return metrics_.grpc_connections().Value(); }
 
@@ -253,6 +259,51 @@ TEST_F(GrpcAcceptorTest, WaitsForFirstBytes) {
   EXPECT_EQ(metrics_.TlsFailed("grpc").Value(), 1) << "half had its time still";
   EXPECT_EQ(acceptor_->connections(), 1U);
   EXPECT_EQ(owned_.size(), 1U);
+}
+
+TEST_F(GrpcAcceptorTest, HandsOverSoManyASecondInTheirOrder) {
+  constexpr auto kAtOnce = static_cast<std::size_t>(Pace::kAtOnce);
+  Start({.handed_over_per_second = 1000});  // one each millisecond
+  for (std::size_t i = 0; i < kAtOnce; ++i) EXPECT_TRUE(Accepts());
+  EXPECT_EQ(Delayed(), 0);
+  // Neither time goes on nor is anybody handed over.
+  RawSocket first(acceptor_->port());
+  EXPECT_TRUE(WaitUntil([this] { return Delayed() == 1; }));
+  RawSocket gone(acceptor_->port());
+  EXPECT_TRUE(WaitUntil([this] { return Delayed() == 2; }));
+  gone.EndSending();
+  RawSocket second(acceptor_->port());
+  RawSocket third(acceptor_->port());
+  EXPECT_TRUE(WaitUntil([this] { return Delayed() == 4; }));
+  EXPECT_EQ(Level(), kAtOnce + 4);
+  steady_ = 1000;
+  EXPECT_EQ(first.Receive(1), "a");
+  EXPECT_EQ(gone.ReceiveAll(), "");
+  EXPECT_EQ(Unopened(), 1);
+  EXPECT_EQ(Handed(), kAtOnce + 1);
+  steady_ = 2000;
+  EXPECT_EQ(second.Receive(1), "a");
+  EXPECT_EQ(Handed(), kAtOnce + 2);
+  acceptor_->Stop();
+  EXPECT_EQ(third.Receive(1), "");
+  EXPECT_EQ(Unopened(), 2);
+}
+
+TEST(Pace, IsThatOfTheRateOnceAFewHaveGone) {
+  Pace pace(1000);
+  RecordedTime now = 1'000'000;
+  for (int i = 0; i < Pace::kAtOnce; ++i) EXPECT_EQ(pace.Take(now), 0) << i;
+  EXPECT_EQ(pace.Take(now), 1000);
+  EXPECT_EQ(pace.Take(now + 400), 600);
+  int gone = 0;
+  for (; now < 11'000'000; now += 137) gone += pace.Take(now) == 0 ? 1 : 0;
+  EXPECT_EQ(gone, 9'999);
+  now += 1'000'000;
+  gone = 0;
+  while (pace.Take(now) == 0) ++gone;
+  EXPECT_EQ(gone, Pace::kAtOnce) << "a pause is worth no more";
+  Pace none(0);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(none.Take(0), 0);
 }
 
 TEST_F(GrpcAcceptorTest, SaysWhyItCannotListen) {
