@@ -55,6 +55,8 @@ class SlidingSummaries {
 
   /// How many values the next window must have.
   std::size_t block_size() const { return record_.rule().block_size(); }
+  /// Most values that it keeps as they came.
+  std::uint64_t recent_values() const { return record_.rule().recent_values(); }
 
   /// Takes in the next window, in the order in which its values came and sorted. `level_items`: of
   /// strings with a hierarchy and without weights, what it comes to on each level.

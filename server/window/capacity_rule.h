@@ -40,6 +40,13 @@ class CapacityRule {
 
   std::uint32_t capacity() const { return capacity_; }
   RecordedTime opened_at() const { return opened_at_; }
+  /// How long ago that was. Any two times: a stored stream may bring any.
+  RecordedTime Age(RecordedTime now) const {
+    if (now <= opened_at_) return 0;
+    const auto age = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(opened_at_);
+    return static_cast<RecordedTime>(
+        std::min(age, std::uint64_t{std::numeric_limits<RecordedTime>::max()}));
+  }
   /// The state of another rule. REQUIRES: a capacity that it may have.
   void Restore(RecordedTime opened_at, std::uint32_t capacity) {
     opened_at_ = opened_at;
@@ -55,14 +62,6 @@ class CapacityRule {
   void OnFull(RecordedTime time, CapacityLimits limits);
 
  private:
-  // Any two times: a stored stream may bring any.
-  RecordedTime Age(RecordedTime now) const {
-    if (now <= opened_at_) return 0;
-    const auto age = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(opened_at_);
-    return static_cast<RecordedTime>(
-        std::min(age, std::uint64_t{std::numeric_limits<RecordedTime>::max()}));
-  }
-
   RecordedTime opened_at_ = 0;
   std::uint32_t capacity_;
 };

@@ -138,7 +138,7 @@ class IngestSink {
   /// Finds the stream, or creates it with configured defaults and `type` (nullopt: the configured
   /// default type). Errors: INVALID_ARGUMENT for a bad name (empty, too long, not UTF-8, control
   /// characters), FAILED_PRECONDITION if it exists with another type than `type`,
-  /// RESOURCE_EXHAUSTED at the configured number of streams.
+  /// RESOURCE_EXHAUSTED at the configured number of streams, or where memory is short.
   virtual absl::StatusOr<StreamHandle> Open(std::string_view name,
                                             std::optional<ElementType> type) = 0;
 
@@ -147,7 +147,8 @@ class IngestSink {
   virtual std::string_view NameOf(const StreamHandle& stream) const = 0;
 
   // Of all that append: a batch whose stamp has a number is taken in once, however often it comes;
-  // FAILED_PRECONDITION if it cannot be known whether it was (producers.h).
+  // FAILED_PRECONDITION if it cannot be known whether it was (producers.h); RESOURCE_EXHAUSTED where
+  // memory is too short for a small or quiet stream, without a trace: it may come again.
 
   /// Packed values of the stream's own type, little-endian, an IPv6 address in network order; need
   /// not be aligned.

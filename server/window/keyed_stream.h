@@ -130,6 +130,9 @@ class KeyedStream final : public Stream {
  private:
   /// Smallest allocation of an open window: a stream that sent one value should not hold 2 KB.
   static constexpr std::size_t kFirstKeys = 16;
+  /// A stream whose last window was opened so long ago is quiet: those of a busy one are open for
+  /// twice CapacityRule::kSlowFill at most.
+  static constexpr RecordedTime kQuietAfter = 5 * CapacityRule::kSlowFill;
 
   struct Waiting {
     std::uint64_t number;
@@ -163,8 +166,10 @@ class KeyedStream final : public Stream {
   void AppendKeys(std::span<const Key> keys, RecordedTime time, std::vector<Window>& full);
   absl::StatusOr<std::uint64_t> WeightWith(std::size_t values,
                                            std::span<const std::byte> payloads) const;
-  /// Whether so many values more find room in the memory of the process.
-  absl::Status CheckMemory(std::size_t values) const;
+  /// Whether so many values more, and as many bytes beside them, find room in the memory of the
+  /// process.
+  absl::Status CheckMemory(std::size_t values, std::size_t beside, RecordedTime time) const;
+  bool IsBusy(std::uint64_t count, RecordedTime time) const;
   absl::StatusOr<std::size_t> TakeText(std::span<const std::string_view> items, std::size_t most);
   /// Its id, which the open window is about to hold.
   std::uint64_t InternItem(std::string_view item);

@@ -138,7 +138,8 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = weight.status();
     return result;
   }
-  if (result.status = CheckMemory(count); !result.status.ok()) return result;
+  if (result.status = CheckMemory(count, payloads.size(), stamp.time); !result.status.ok())
+    return result;
   const absl::StatusOr<std::uint64_t> logged =
       LogBatch({.stamp = stamp, .count = count, .values = values, .payloads = payloads});
   if (!logged.ok()) {
@@ -194,20 +195,33 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
 }
 
 template <class Key>
-absl::Status KeyedStream<Key>::CheckMemory(std::size_t values) const {
-  if (context_.memory.limit() == 0 || context_.replaying) return absl::OkStatus();
-  // What the open window has already is nothing more, and it is not full behind it.
-  const std::size_t places = std::min<std::size_t>(open_.capacity(), capacity_.capacity());
-  if (open_.size() + values < places) return absl::OkStatus();
-  const CapacityLimits limits = Limits();
-  const bool small = published_.count + pending_keys_ + open_.size() < kSmallStreamValues;
-  const bool busy = limits.min == limits.max || capacity_.capacity() > limits.min;
-  if (!small && busy) return absl::OkStatus();
+absl::Status KeyedStream<Key>::CheckMemory(std::size_t values, std::size_t beside,
+                                           RecordedTime time) const {
+  if (values == 0 || context_.memory.limit() == 0 || context_.replaying) return absl::OkStatus();
+  // What a small open window has already is nothing more, and it is not full behind it. Of a pooled
+  // one nobody may have touched the pages yet.
+  const std::size_t held = open_.size() + values;
+  const std::size_t places = open_.capacity();
+  if (beside == 0 && places < kPooledKeys && held <= places && held < capacity_.capacity()) {
+    return absl::OkStatus();
+  }
+  const std::uint64_t count = published_.count + pending_keys_ + open_.size();
+  const bool small = count < kSmallStreamValues;
+  if (!small && IsBusy(count, time)) return absl::OkStatus();
   const MemoryWish wish = small ? MemoryWish::kSmallStream : MemoryWish::kQuietStream;
   // As keys, and as what becomes of them.
-  if (context_.memory.Admits(wish, 2 * values * sizeof(Key))) return absl::OkStatus();
+  if (context_.memory.Admits(wish, 2 * values * sizeof(Key) + beside)) return absl::OkStatus();
   return context_.memory.Refused(
       wish, Concat("no room for ", values, " values more of stream \"", Printable(name()), "\""));
+}
+
+template <class Key>
+bool KeyedStream<Key>::IsBusy(std::uint64_t count, RecordedTime time) const {
+  // Blocks of one size say nothing of the rate; a record that is full grows no more.
+  if (sliding_) return count >= sliding_->recent_values();
+  const CapacityLimits limits = Limits();
+  if (limits.min == limits.max) return true;  // nothing tells
+  return capacity_.capacity() > limits.min && capacity_.Age(time) < kQuietAfter;
 }
 
 // All values of a stream together stay below 2^63, and so do its weights: what they come to with
@@ -303,7 +317,7 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
     result.status = std::move(status);
     return result;
   }
-  if (result.status = CheckMemory(values.size()); !result.status.ok()) return result;
+  if (result.status = CheckMemory(values.size(), 0, stamp.time); !result.status.ok()) return result;
   const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kNumbers,
                                                          .stamp = stamp,
                                                          .count = values.size(),
@@ -326,7 +340,9 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
 #define TIDEMARK_INSTANTIATE(Key)                                                                \
   template absl::StatusOr<std::uint64_t> KeyedStream<Key>::WeightWith(                           \
       std::size_t, std::span<const std::byte>) const;                                            \
-  template absl::Status KeyedStream<Key>::CheckMemory(std::size_t) const;                        \
+  template absl::Status KeyedStream<Key>::CheckMemory(std::size_t, std::size_t, RecordedTime)    \
+      const;                                                                                     \
+  template bool KeyedStream<Key>::IsBusy(std::uint64_t, RecordedTime) const;                     \
   template void KeyedStream<Key>::MakeRoom(std::size_t, RecordedTime);                           \
   template AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte>,               \
                                                        std::span<const std::byte>,               \

@@ -23,12 +23,14 @@ enum class MemoryWish {
   kQuietStream,  ///< more for one of as many or more, that is quiet: up to the limit
 };
 
-/// From so many values on a stream's summaries grow with the logarithm of their number.
+/// From so many values on a stream's summaries grow with the logarithm of their number, but for
+/// the smallest ε.
 inline constexpr std::uint64_t kSmallStreamValues = std::uint64_t{1} << 16;
 
-/// The process is looked at now and then, not each time; what was wished for since counts as held.
-/// Busy streams of many values do not ask: how many they are and what they grow by is bounded by
-/// the rate at which values come. Thread: any.
+/// The process is looked at now and then, not each time; what was wished for since counts as held,
+/// granted or not.
+/// Busy streams of many values do not ask: the rate at which values come bounds how many they are.
+/// With sliding windows those do not whose record of recent values is full. Thread: any.
 class MemoryGuard {
  public:
   /// Wishes of so many bytes from one look to the next, which costs microseconds.
@@ -36,7 +38,8 @@ class MemoryGuard {
   /// A wish counts for so many at least: what a new stream takes.
   static constexpr std::uint64_t kWishBytes = 2048;
 
-  /// `used`: bytes that the process holds; called from any thread. A limit of 0: there is none.
+  /// `used`: bytes that the process holds, 0 if that cannot be said now; called from any thread.
+  /// A limit of 0: there is none.
   MemoryGuard() = default;
   MemoryGuard(std::uint64_t limit, std::function<std::uint64_t()> used)
       : limit_(limit), used_(std::move(used)) {}
@@ -59,7 +62,7 @@ class MemoryGuard {
   void Look() {
     if (limit_ == 0) return;
     wished_.store(0, std::memory_order_relaxed);
-    last_.store(used_(), std::memory_order_relaxed);
+    if (const std::uint64_t now = used_(); now != 0) last_.store(now, std::memory_order_relaxed);
   }
 
   /// What a wish that is not admitted is answered; `what` is the beginning: "cannot create ...".

@@ -153,11 +153,6 @@ struct StreamStats {
   std::size_t dictionary_bytes = 0;
   /// Every answer is; with sliding windows known of values before the first block alone.
   bool exact = true;
-
-  std::size_t bytes() const {
-    return quantile_bytes + frequency_bytes + sum_bytes + sliding_bytes + window_bytes +
-           dictionary_bytes;
-  }
 };
 
 /// Thread: every method from any thread. Streams are owned by shared handles (StreamHandle);

@@ -135,8 +135,7 @@ void StreamRegistry::set_defaults(StreamSettings defaults) {
   defaults_ = defaults;
 }
 
-absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSettings& settings,
-                                      std::size_t bytes) const {
+absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSettings& settings) const {
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
   const std::size_t name_bytes_max = context_.replaying ? kAny : limits_.name_bytes_max;
   if (absl::Status status = CheckStreamName(name, name_bytes_max); !status.ok()) {
@@ -147,7 +146,7 @@ absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSetting
                                                "\": the limit of ", limits_.streams_max,
                                                " streams is reached"));
   }
-  if (!context_.replaying && !context_.memory.Admits(MemoryWish::kNewStream, bytes)) {
+  if (!context_.replaying && !context_.memory.Admits(MemoryWish::kNewStream, 0)) {
     return context_.memory.Refused(MemoryWish::kNewStream,
                                    Concat("cannot create stream \"", Printable(name), "\""));
   }
@@ -160,7 +159,7 @@ absl::Status StreamRegistry::CheckNew(std::string_view name, const StreamSetting
 
 absl::StatusOr<StreamHandle> StreamRegistry::Insert(std::string_view name,
                                                     const StreamSettings& settings) {
-  if (absl::Status status = CheckNew(name, settings, 0); !status.ok()) return status;
+  if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   const FinishOrEnd created;
   if (context_.log != nullptr) {
@@ -193,13 +192,13 @@ absl::Status StreamRegistry::CheckAbsent(std::string_view name) const {
 
 absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, StreamState state) {
   const StreamSettings settings = std::visit([](const auto& held) { return held.settings; }, state);
-  const auto check = [&](std::size_t bytes) -> absl::Status {
+  const auto check = [&]() -> absl::Status {
     if (absl::Status status = CheckAbsent(name); !status.ok()) return status;
-    return CheckNew(name, settings, bytes);
+    return CheckNew(name, settings);
   };
   {
     const std::shared_lock lock(mutex_);
-    if (absl::Status status = check(0); !status.ok()) return status;
+    if (absl::Status status = check(); !status.ok()) return status;
   }
   // Without the lock: it may take milliseconds.
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
@@ -218,7 +217,8 @@ absl::StatusOr<StreamHandle> StreamRegistry::Restore(std::string_view name, Stre
     prepared = *std::move(records);
   }
   const std::unique_lock lock(mutex_);
-  if (absl::Status status = check(stream->Stats().bytes()); !status.ok()) return status;
+  context_.memory.Look();  // at what it takes
+  if (absl::Status status = check(); !status.ok()) return status;
   const FinishOrEnd created;
   if (prepared) {
     if (absl::Status status =
@@ -239,7 +239,7 @@ absl::StatusOr<StreamHandle> StreamRegistry::RestoreImage(std::string_view name,
   if (streams_.contains(name)) {
     return absl::AlreadyExistsError(Concat("there is a stream \"", Printable(name), "\" already"));
   }
-  if (absl::Status status = CheckNew(name, settings, 0); !status.ok()) return status;
+  if (absl::Status status = CheckNew(name, settings); !status.ok()) return status;
   StreamHandle stream = MakeStream(std::string(name), settings, context_);
   stream->set_log_id(log_id);
   if (absl::Status status = stream->RestoreImage(image); !status.ok()) return status;

@@ -99,9 +99,7 @@ class StreamRegistry {
 
  private:
   // mutex_ held, for reading at least.
-  /// `bytes`: what it brings with it.
-  absl::Status CheckNew(std::string_view name, const StreamSettings& settings,
-                        std::size_t bytes) const;
+  absl::Status CheckNew(std::string_view name, const StreamSettings& settings) const;
   absl::Status CheckAbsent(std::string_view name) const;
   absl::Status CheckSubscription(std::string_view name, std::string_view request) const;
   // mutex_ held for writing.

@@ -75,6 +75,56 @@ TEST(MemoryLimitTest, NoStreamIsMadeAboveIt) {
   EXPECT_EQ(daemon.Metric("tidemark_streams"), 0);
 }
 
+// A stream of the time before the limit, read back above it.
+TEST(MemoryLimitTest, WhatIsThereIsReadBackAndTakesNoMore) {
+  const TemporaryFolder folder;
+  std::vector<std::string> flags = {"--data-dir", folder.path(), "--durability", "log"};
+  const std::vector<double> hundred(100, 1.0);
+  const std::vector<double> thousand(1000, 2.0);
+  const auto send = [](client::TcpProducer& producer, const std::vector<double>& values) {
+    const auto stream = producer.Open("s", wire::WireType::kFloat64);
+    ASSERT_TRUE(stream.ok()) << stream.status();
+    ASSERT_TRUE(producer.SendBatch(*stream, values).ok());
+    ASSERT_TRUE(producer.Flush().ok());
+  };
+  {
+    TestDaemon daemon(flags);
+    const auto producer = daemon.Producer();
+    send(*producer, hundred);
+    EXPECT_TRUE(producer->errors().empty());
+  }
+  flags.insert(flags.end(), {"--max-memory-bytes", "1048576"});
+  TestDaemon daemon(flags);
+  const auto refused = [&](const std::string& source) {
+    return daemon.Metric("tidemark_ingest_refused_total{reason=\"memory_limit\",source=\"" +
+                         source + "\"}");
+  };
+  EXPECT_EQ(daemon.client().DescribeStream("s").count, 100u);
+  const auto producer = daemon.Producer();
+  send(*producer, thousand);
+  ASSERT_EQ(producer->errors().size(), 1u);
+  EXPECT_EQ(producer->errors()[0].status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(producer->errors()[0].status.message().find("no room for 1000 values more"),
+            std::string::npos)
+      << producer->errors()[0].status;
+  EXPECT_EQ(refused("tcp"), 1000);
+  send(*producer, {3.0});
+  EXPECT_EQ(producer->errors().size(), 1u) << "its window has room for that";
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "2\n";
+  const Completed push = RunTidemark(daemon, {"push", "s"}, lines);
+  EXPECT_EQ(push.status, 1);
+  EXPECT_NE(push.err.find("no room for 1000 values more"), std::string::npos) << push.err;
+  EXPECT_EQ(refused("grpc"), 1000);
+  RawSocket statsd(daemon.port("statsd"));
+  std::string many = "s";
+  for (int i = 0; i < 300; ++i) many += ":2";
+  ASSERT_TRUE(statsd.Send(many + "|ms\n"));
+  EXPECT_TRUE(WaitUntil([&] { return refused("statsd_tcp") == 300; }));
+  EXPECT_EQ(daemon.client().DescribeStream("s").count, 101u);
+  EXPECT_EQ(daemon.client().DescribeStream("s").refused, 0u);
+}
+
 // A thousand times the size that is sent would be inflated before anybody asks who calls.
 TEST(CompressedMessages, AreRefused) {
   TestDaemon daemon;

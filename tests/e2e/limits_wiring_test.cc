@@ -236,7 +236,7 @@ TEST_F(LimitsWiringTest, NamedSubscriptions) {
 }
 
 TEST_F(LimitsWiringTest, IdleStreams) {
-  TestDaemon& daemon = Start({"--stream-ttl-s", "1"});
+  TestDaemon& daemon = Start({"--stream-ttl-s", "6"});
   const auto producer = daemon.Producer();
   const auto idle = producer->Open("idle", wire::WireType::kFloat64);
   const auto busy = producer->Open("busy", wire::WireType::kFloat64);

@@ -96,8 +96,10 @@ TEST_P(RecoveryTest, AStopMeanwhileWaits) {
     return control_->held_reads() > 0 && Get("/-/healthy").code == 200;
   })) << daemon_->err();
   daemon_->Signal(SIGTERM);
-  ExpectNotReady();
-  EXPECT_TRUE(daemon_->running());
+  for (int i = 0; i < 20; ++i) {
+    ExpectNotReady();
+    ASSERT_TRUE(daemon_->running());
+  }
   control_->HoldReads(false);
   EXPECT_EQ(daemon_->Wait(), 0) << daemon_->err();
   test::TestDaemon again(flags_);

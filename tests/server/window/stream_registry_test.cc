@@ -69,6 +69,14 @@ class StreamRegistryMemory : public ::testing::Test {
   StreamHandle Make(std::string_view name, StreamSettings settings = {}) {
     return registry_.Create(name, settings).value();
   }
+  // One that has taken in nothing, made while there was room.
+  StreamHandle Fresh() {
+    const std::uint64_t held = context_.memory.used();
+    Holds(1);
+    StreamHandle stream = Make(fmt::format("fresh {}", registry_.size()));
+    Holds(held);
+    return stream;
+  }
   // Many values, a hundred a second: large, and quiet.
   StreamHandle MakeLarge(std::string_view name) {
     StreamHandle stream = Make(name);
@@ -125,8 +133,11 @@ TEST_F(StreamRegistryMemory, SmallStreamsGrowNoMoreAboveFifteenSixteenths) {
   EXPECT_EQ(SendTexts(texts, 100).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(small->Stats().count, 1u) << "nothing of it is there";
   EXPECT_EQ(texts->Stats().count, 1u);
-  EXPECT_TRUE(Send(small, 8, 3).ok()) << "what its window has room for";
-  EXPECT_TRUE(SendTexts(texts, 8).ok());
+  EXPECT_EQ(registry_.Find("small").value()->Stats().refused, 0u) << "that is of values";
+  EXPECT_TRUE(Send(small, 15, 3).ok()) << "what its window has room for";
+  EXPECT_FALSE(Send(small, 1, 3).ok());
+  EXPECT_FALSE(SendTexts(texts, 1).ok()) << "of texts the window says too little";
+  EXPECT_TRUE(Send(Fresh(), 0, 3).ok()) << "nothing takes nothing: how a producer begins";
   EXPECT_TRUE(Send(large, 100, time_ += 1'000'000).ok());
   EXPECT_TRUE(Send(burst, kSmallStreamValues, ++time_).ok());
   // Fast alone is not enough.
@@ -140,13 +151,46 @@ TEST_F(StreamRegistryMemory, BusyStreamsAloneGrowAboveTheLimit) {
   const StreamHandle busy = MakeLarge("busy");
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(Send(busy, 1000, ++time_).ok());
   Holds(2 * kLimit);
-  const absl::Status refused = Send(quiet, 10'000, time_ += 1'000'000);
+  const absl::Status refused = Send(quiet, 10'000, ++time_);
   EXPECT_EQ(
       refused.message(),
       "no room for 10000 values more of stream \"quiet\": the daemon holds 33554432 bytes, and "
       "quiet streams have no more than all of limits.max_memory_bytes (16777216)");
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Send(busy, 10'000, time_ += 1000).ok()) << i;
   EXPECT_EQ(busy->Stats().count, kSmallStreamValues + 256 + 10'000 + 1'000'000);
+  // Not a batch of ten thousand now and then.
+  EXPECT_FALSE(Send(busy, 10'000, time_ += 10'000'000).ok());
+}
+
+// Blocks have one size whatever the rate: until the record of recent values is full they are quiet.
+TEST_F(StreamRegistryMemory, SlidingStreamsGrowUntilTheirRecordIsFull) {
+  StreamSettings settings;
+  settings.sliding.values_max = 1000;
+  settings.sliding.epsilon = 0.1;
+  const StreamHandle full = Make("full", settings);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Send(full, 1000, time_ += 1000).ok());
+  settings.sliding.values_max = 10'000'000;
+  settings.sliding.epsilon = 0.001;
+  const StreamHandle wide = Make("wide", settings);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Send(wide, 1000, time_ += 1000).ok());
+  Holds(kLimit);
+  EXPECT_TRUE(Send(full, 1000, time_ += 1000).ok());
+  EXPECT_FALSE(Send(wide, 1000, time_ += 1000).ok());
+}
+
+// Its pages are touched as values come: what it has is no room yet.
+TEST_F(StreamRegistryMemory, ALargeWindowOfFewValuesHasNothingYet) {
+  const StreamHandle stream = Make("fast");
+  for (int i = 0; i < 22; ++i) ASSERT_TRUE(Send(stream, 1000, ++time_).ok());
+  ASSERT_EQ(stream->Stats().window_capacity, 65'536u);
+  Holds(kLimit / 16 * 15);
+  EXPECT_FALSE(Send(stream, 1, ++time_).ok());
+}
+
+TEST_F(StreamRegistryMemory, WhatCannotBeSaidIsAsBefore) {
+  Holds(kLimit);
+  Holds(0);
+  EXPECT_FALSE(registry_.FindOrCreate("new", std::nullopt).ok());
 }
 
 TEST_F(StreamRegistryMemory, TheFirstWishLooks) {
