@@ -25,6 +25,7 @@
 #include "tests/fault/resident_watch.h"
 #include "tests/fault/rounds.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/wait_until.h"
 
 namespace tidemark::fault {
 namespace {
@@ -127,7 +128,12 @@ void SendLines(const TestDaemon& daemon, std::uint64_t count,
                    static_cast<int>(count / 1'000'000));
     }
     if (lines.size() < kChunkBytes && i + 1 < count) continue;
-    ASSERT_TRUE(socket.Send(lines)) << "line " << i;
+    std::string_view left = lines;
+    ASSERT_TRUE(test::WaitUntil([&] {
+      left.remove_prefix(socket.SendSome(left));
+      return left.empty();
+    })) << "line "
+        << i;
     lines.clear();
   }
   socket.EndSending();
@@ -147,8 +153,17 @@ struct Counted {
   std::uint64_t refused = 0;  // for want of room: lines of no stream, values of one
   std::uint64_t other = 0;    // refused for other reasons, from other sources
 };
+std::string MetricsOf(const TestDaemon& daemon) {
+  test::HttpReply reply;
+  EXPECT_TRUE(test::WaitUntil([&] {
+    reply = daemon.Get("/metrics");
+    return reply.code == 200;
+  })) << "no metrics: "
+      << reply.code;
+  return reply.body;
+}
 Counted CountedBy(const TestDaemon& daemon) {
-  const std::string metrics = daemon.Get("/metrics").body;
+  const std::string metrics = MetricsOf(daemon);
   const auto at = [&](std::string_view sample) {
     return static_cast<std::uint64_t>(test::MetricIn(metrics, sample));
   };
@@ -331,7 +346,7 @@ TEST(Flood, OfItems) {
   expect_counts(kSliding, kSlidingEpsilon);
   const BusyFigures busy =
       flooded.Judge(fmt::format("{} items: {} taken in, {} refused", items, accepted, refused));
-  const std::string metrics = flooded.daemon().Get("/metrics").body;
+  const std::string metrics = MetricsOf(flooded.daemon());
   const auto counted = [&](std::string_view labels) {
     return static_cast<std::uint64_t>(
         test::MetricIn(metrics, fmt::format("tidemark_ingest_refused_total{}", labels)));
