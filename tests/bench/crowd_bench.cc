@@ -43,6 +43,8 @@ constexpr int kSmokeTimeout = 2;  // seconds, as below
 constexpr double kAskedAtOnce = 0.25;
 // For a crowd to come before the first of it are ended, as long as the daemon's default.
 constexpr int kComingSeconds = 10;
+// For 10,000 handshakes of gRPC to begin.
+constexpr int kPaceSeconds = 20;
 
 struct Options {
   std::string tidemarkd;
@@ -85,7 +87,7 @@ class Asking {
  private:
   void Ask(double seconds, std::vector<double>& calls) const {
     for (const Sample& sample : AskPaced(client_, kCrowdStream, seconds, asker_)) {
-      calls.push_back(sample.call_us);
+      calls.push_back(sample.overdue_us);  // of a stall everything that was due in it
     }
   }
 
@@ -147,7 +149,8 @@ void Run(const Scene& scene, const Options& options, const std::string& folder, 
            scene.bytes_max + scene.bytes_besides / all);
     Expect(outcome, "growth while it is there, bytes", after - before,
            scene.growth_max * all + scene.bytes_besides);
-    if (!scene.ends_them && !scene.refuses_some) {
+    // In the test run a crowd is given a second, which a busy machine takes.
+    if (!scene.refuses_some && !(scene.ends_them && options.smoke)) {
       Expect(outcome, "members that the daemon has ended", static_cast<double>(crowd.ended()), 0);
     }
     if (scene.ends_them) {
@@ -155,6 +158,7 @@ void Run(const Scene& scene, const Options& options, const std::string& folder, 
       if (options.smoke) {
         Wait("the end of all", over);
       } else {
+        asking.Until("the first end", [&] { return crowd.ended() > 0; });
         Add(section, kEnding, asking.Until("the end of all", over));
       }
       for (const std::string& sample : scene.counted) {
@@ -214,7 +218,8 @@ int Main(int argc, char** argv) {
     const int timeout_s = options.smoke
                               ? kSmokeTimeout
                               : kComingSeconds + static_cast<int>(std::ceil(options.seconds));
-    for (const Scene& scene : Scenes(folder.path(), timeout_s)) {
+    const int pace_s = options.smoke ? 0 : kPaceSeconds;
+    for (const Scene& scene : Scenes(folder.path(), timeout_s, pace_s)) {
       if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), scene.name) == chosen.end()) {
         continue;
       }

@@ -69,7 +69,7 @@ void Crowd::Live() {
   Drive();
 }
 
-void Crowd::Connect(Member& member) const {
+void Crowd::Connect(Member& member) {
   member.fd = ConnectLoopback(SOCK_STREAM, port_);
   const linger reset{1, 0};
   setsockopt(member.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
@@ -81,6 +81,11 @@ void Crowd::Connect(Member& member) const {
   if (!script_.first.empty()) {
     // Fits any socket's buffer; a peer that has closed is seen by reading.
     (void)!send(member.fd, script_.first.data(), script_.first.size(), MSG_NOSIGNAL);
+  }
+  if (script_.answer_bytes == 0) {
+    member.has_settled = true;
+    ++settled_;
+    ++arrived_;
   }
   Watch(member, EPOLL_CTL_ADD);
 }
@@ -144,12 +149,10 @@ void Crowd::Flood(Member& member) {
   }
 }
 
-// Also settles those who wait for no answer.
 void Crowd::Drip(std::size_t tick) {
   for (std::size_t i = tick % kTicksASecond; i < members_.size(); i += kTicksASecond) {
     Member& member = members_[i];
     if (member.fd < 0) continue;
-    if (!member.has_settled && script_.answer_bytes == 0) Settle(member);
     if (member.dripped >= script_.drip.size()) continue;
     if (send(member.fd, &script_.drip[member.dripped], 1, MSG_NOSIGNAL) == 1) {
       ++member.dripped;

@@ -50,7 +50,7 @@ class Crowd {
     bool has_settled = false;
   };
   void Live();
-  void Connect(Member& member) const;
+  void Connect(Member& member);
   void Drive();
   void Read(Member& member);
   void Flood(Member& member);

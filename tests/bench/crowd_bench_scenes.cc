@@ -104,7 +104,7 @@ double Sight::Metric(std::string_view prefix) const {
       prefix);
 }
 
-std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
+std::vector<Scene> Scenes(const std::string& folder, int timeout_s, int pace_s) {
   const std::string timeout = std::to_string(timeout_s);
   const std::vector<std::string> many = {"--max-connections", "20000", "--max-subscriptions",
                                          "20000"};
@@ -117,6 +117,8 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                  folder + "/server.key", "--tls-listeners", listener, "--tls-handshake-timeout-s",
                  timeout});
   };
+  std::vector<std::string> paced = tls("grpc");
+  paced.back() = std::to_string(timeout_s + pace_s);
   const auto all_there = [](const Sight& sight) {
     return OpenConnections(sight) + static_cast<double>(sight.crowd.ended()) >=
            static_cast<double>(sight.crowd.members());
@@ -244,7 +246,7 @@ std::vector<Scene> Scenes(const std::string& folder, int timeout_s) {
                     .tls_metrics = true});
   scenes.push_back({.name = "hello-tls-grpc",
                     .what = "gRPC connections after a whole ClientHello, silent",
-                    .flags = tls("grpc"),
+                    .flags = paced,
                     .port = &Daemon::grpc,
                     .script = {.first = ClientHello("h2"), .answer_bytes = kServerFlightBytes},
                     .bytes_max = 130'000,

@@ -51,8 +51,10 @@ struct Scene {
   bool tls_metrics = false;
 };
 
-/// `folder` holds server.pem and server.key; the daemon ends what is slow after so many seconds.
-std::vector<Scene> Scenes(const std::string& folder, int timeout_s);
+/// `folder` holds server.pem and server.key; the daemon ends what is slow after `timeout_s`
+/// seconds, and handshakes that gRPC begins one after the other (tls.grpc_handshakes_per_s)
+/// `pace_s` later.
+std::vector<Scene> Scenes(const std::string& folder, int timeout_s, int pace_s);
 
 /// The stream that everybody speaks of.
 inline constexpr char kCrowdStream[] = "crowd";
