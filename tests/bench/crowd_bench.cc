@@ -43,6 +43,8 @@ constexpr int kSmokeTimeout = 2;  // seconds, as below
 constexpr double kAskedAtOnce = 0.25;
 // For a crowd to come before the first of it are ended, as long as the daemon's default.
 constexpr int kComingSeconds = 10;
+// That a daemon has now and then beside those of a crowd.
+constexpr std::size_t kOtherDescriptors = 8;
 // For 10,000 handshakes of gRPC to begin.
 constexpr int kPaceSeconds = 20;
 
@@ -129,12 +131,20 @@ void Run(const Scene& scene, const Options& options, const std::string& folder, 
   const Asking asking(client, options);
   asking.For(0.2);  // connects, warms up
   const double alone = daemon.ResidentBytes();
+  const std::size_t usual = daemon.Descriptors();
 
   for (int round = 1; round <= options.rounds; ++round) {
+    Wait("the end of the crowd before",
+         [&] { return daemon.Descriptors() <= usual + kOtherDescriptors; });
     Add(section, kAlone, asking.For(options.seconds));
     Crowd crowd((daemon.*scene.port)(), members, scene.script);
     const Sight sight{daemon, crowd, scene.tls_metrics ? folder + "/ca.pem" : ""};
     Add(section, kComing, asking.Until("the crowd's answers", [&] { return crowd.IsThere(); }));
+    if (!scene.refuses_some) {
+      Wait("the crowd accepted", [&] {
+        return daemon.Descriptors() + crowd.ended() + kOtherDescriptors >= usual + members;
+      });
+    }
     if (scene.seen) Wait("the crowd as it should be seen", [&] { return scene.seen(sight); });
     const double before = daemon.ResidentBytes();
     Add(section, kBeside, asking.For(options.seconds));

@@ -177,6 +177,11 @@ double Daemon::ResidentBytes() const {
   throw std::runtime_error("no VmRSS of the daemon");
 }
 
+std::size_t Daemon::Descriptors() const {
+  const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
 double Daemon::CpuSeconds() const {
   const std::string stat = ReadFile("/proc/" + std::to_string(pid_) + "/stat");
   // Fields 14 and 15, user and system ticks; the second field is in parentheses and may hold

@@ -34,6 +34,8 @@ class Daemon {
   double Metric(std::string_view prefix) const;
   /// Resident memory, bytes, as the kernel counts it.
   double ResidentBytes() const;
+  /// How many descriptors it has open.
+  std::size_t Descriptors() const;
   /// Processor time of all its threads, seconds.
   double CpuSeconds() const;
 
