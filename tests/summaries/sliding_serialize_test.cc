@@ -71,6 +71,49 @@ TYPED_TEST(SlidingBytes, AreReadBackAtAnyMoment) {
   }
 }
 
+// Whatever has expired where within a block.
+TYPED_TEST(SlidingBytes, AreReadBackAfterEachBatchOfAnyWindows) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 60; ++round) {
+    SlidingOptions options;
+    options.epsilon = 0.03 + static_cast<double>(random() % 17) / 100;
+    options.max_values = random() % 3 == 0 ? 0 : 1 + random() % 6000;
+    options.max_age_us = options.max_values == 0 || random() % 2 == 0
+                             ? 1 + static_cast<std::int64_t>(random() % 6000)
+                             : 0;
+    options.block_size = 64u << random() % 3;
+    SCOPED_TRACE(::testing::Message()
+                 << "epsilon " << options.epsilon << " values " << options.max_values << " age "
+                 << options.max_age_us << " block " << options.block_size);
+    SlidingFeed<TypeParam> feed(options);
+    std::int64_t now = 0;
+    for (int batch = 0; batch < 60; ++batch) {
+      const auto keys =
+          testing::Generate<TypeParam>(Distribution::kZipf, 1 + random() % 300, random());
+      now += static_cast<std::int64_t>(random() % (random() % 8 == 0 ? 4000 : 100));
+      feed.Append(keys, now);
+      const auto bytes = BytesOf(feed);
+      ASSERT_NO_THROW(feed.WriteAndRead()) << "batch " << batch;
+      ASSERT_EQ(BytesOf(feed), bytes);
+    }
+  }
+}
+
+// Windows that get wider would cut it.
+TEST(SlidingBytesForged, LacksTheBlockOfItsFirstValue) {
+  SlidingOptions options = SmallOptions();
+  SlidingFeed<std::uint32_t> feed(options);
+  feed.Append(testing::Generate<std::uint32_t>(Distribution::kZipf, 64, 3), 1);
+  constexpr std::size_t kExpired = 48, kBlocks = 57, kEnd = kBlocks + 4;  // summary_format.md
+  std::string bytes = feed.frequencies.Serialize();
+  ASSERT_EQ(bytes[kBlocks], 1);
+  bytes[kExpired] = 4;
+  bytes[kBlocks] = 0;
+  bytes.resize(kEnd + kSummaryChecksumBytes);
+  testing::FixChecksum(bytes);
+  EXPECT_THROW(SlidingFrequencies<std::uint32_t>::Deserialize(bytes), std::invalid_argument);
+}
+
 TYPED_TEST(SlidingBytes, SummariesDependOnTheMultisetOfEachBlockAlone) {
   const auto keys = testing::Generate<TypeParam>(Distribution::kUniform, 64 * 100, 4);
   SlidingFeed<TypeParam> one(SmallOptions()), other(SmallOptions());
