@@ -409,8 +409,8 @@ void SlidingBlocks<Kind>::CheckWhole(const ByteReader& reader) const {
   const bool whole = std::all_of(widest.whole.begin(), widest.whole.end(),
                                  [this](const BlockName& name) { return Exists(name); });
   // What is cut as it came now may be cut as a block when more has come.
-  const bool cut = widest.cut_values == 0 || Exists(widest.cut) ||
-                   (widest.cut_as_came && rule_->NeverCut(0));
+  const bool cut =
+      widest.cut_values == 0 || Exists(widest.cut) || (widest.cut_as_came && rule_->NeverCut(0));
   if (!whole || !cut) {
     reader.Fail("lacks blocks of its widest window");
   }

@@ -95,8 +95,8 @@ void CheckLine(std::string_view text) {
   Require(StatsdIdentity(line.name, turned, again) && again == identity);
 }
 
-// Tags may be written in several ways, none of them ("|#,") too, each of which keeps its order alone
-// within a chunk.
+// Tags may be written in several ways, none of them ("|#,") too, each of which keeps its order
+// alone within a chunk.
 template <typename Values>
 Values Ordered(Values values, bool sort) {
   if (sort) std::sort(values.begin(), values.end());
