@@ -147,8 +147,8 @@ class IngestSink {
   virtual std::string_view NameOf(const StreamHandle& stream) const = 0;
 
   // Of all that append: a batch whose stamp has a number is taken in once, however often it comes;
-  // FAILED_PRECONDITION if it cannot be known whether it was (producers.h); RESOURCE_EXHAUSTED where
-  // memory is too short for a small or quiet stream, without a trace: it may come again.
+  // FAILED_PRECONDITION if it cannot be known whether it was (producers.h); RESOURCE_EXHAUSTED
+  // where memory is too short for a small or quiet stream, without a trace: it may come again.
 
   /// Packed values of the stream's own type, little-endian, an IPv6 address in network order; need
   /// not be aligned.
