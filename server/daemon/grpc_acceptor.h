@@ -45,7 +45,7 @@ struct GrpcAcceptorOptions {
   std::chrono::milliseconds unacknowledged_max{20'000};
   /// What a connection begins with before it is handed over, and within how long (and the time
   /// between two looks, see below); else it is closed, and counted in
-  /// tidemark_grpc_connections_unopened_total, of TLS also in
+  /// tidemark_grpc_connections_unopened_total, of TLS also, unless it is Stop that closes it, in
   /// tidemark_tls_handshakes_failed_total{protocol="grpc"}.
   Opening opening = Opening::kNothing;
   std::chrono::milliseconds opening_timeout{10'000};
@@ -87,8 +87,8 @@ class GrpcAcceptor {
   void Start(HandOver hand_over);
 
   /// Accepts no more; when it returns nothing is handed over any more. Those that had not been are
-  /// closed; what gRPC has stays open. May be called again. REQUIRES: the io_context
-  /// is still being run.
+  /// closed; what gRPC has stays open. May be called again. REQUIRES: the io_context is still being
+  /// run.
   void Stop();
 
   /// Looks at all connections, and gives back the places of those that are closed.

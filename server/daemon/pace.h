@@ -9,8 +9,8 @@
 
 namespace tidemark::server {
 
-/// Lets a few go at once, and then one every 1 / rate seconds (the generic cell rate algorithm).
-/// Thread: none of its own.
+/// Lets a few go at once, and then one every 1 / rate seconds, in whole microseconds, rounded up
+/// (the generic cell rate algorithm). Thread: none of its own.
 class Pace {
  public:
   /// Those that may go at once after a pause.
@@ -18,7 +18,7 @@ class Pace {
 
   /// 0 a second: there is no limit. At most a million.
   explicit Pace(std::uint32_t per_second)
-      : interval_(per_second == 0 ? 0 : std::max<RecordedTime>(1, 1'000'000 / per_second)) {}
+      : interval_(per_second == 0 ? 0 : (kSecond + per_second - 1) / per_second) {}
 
   /// 0 if one more may go, which counts as gone; else in how many microseconds it may. `now`:
   /// microseconds, never steps.
@@ -31,6 +31,8 @@ class Pace {
   }
 
  private:
+  static constexpr RecordedTime kSecond = 1'000'000;
+
   const RecordedTime interval_;
   RecordedTime next_ = 0;  // when it would be one's turn, were none to go at once
 };

@@ -101,7 +101,7 @@ class Metrics {
   /// expired_token, unknown_certificate, role (server/access/policy.h).
   prometheus::Counter& AccessRefused(std::string_view protocol, std::string_view reason);
   /// tidemark_tls_handshakes_failed_total{protocol}: tcp, http, statsd_tcp, and grpc, by what its
-  /// log says, with those of grpc_unopened().
+  /// log says, with those of grpc_unopened() but for those that the daemon's own end closed.
   prometheus::Counter& TlsFailed(std::string_view protocol);
   /// tidemark_peer_refused_total{protocol,reason}: what was refused because one peer has its share;
   /// protocol as above; reason: connections, calls, bytes (server/access/peers.h).

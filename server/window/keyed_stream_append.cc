@@ -138,8 +138,8 @@ AppendResult KeyedStream<Key>::AppendValues(std::span<const std::byte> values,
     result.status = weight.status();
     return result;
   }
-  if (result.status = CheckMemory(count, payloads.size(), stamp.time); !result.status.ok())
-    return result;
+  result.status = CheckMemory(count, payloads.size(), stamp.time);
+  if (!result.status.ok()) return result;
   const absl::StatusOr<std::uint64_t> logged =
       LogBatch({.stamp = stamp, .count = count, .values = values, .payloads = payloads});
   if (!logged.ok()) {
@@ -317,7 +317,8 @@ AppendResult KeyedStream<Key>::AppendNumbers(std::span<const double> values,
     result.status = std::move(status);
     return result;
   }
-  if (result.status = CheckMemory(values.size(), 0, stamp.time); !result.status.ok()) return result;
+  result.status = CheckMemory(values.size(), 0, stamp.time);
+  if (!result.status.ok()) return result;
   const absl::StatusOr<std::uint64_t> logged = LogBatch({.form = BatchForm::kNumbers,
                                                          .stamp = stamp,
                                                          .count = values.size(),

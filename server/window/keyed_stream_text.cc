@@ -148,9 +148,8 @@ AppendResult KeyedStream<Key>::AppendStrings(std::span<const std::string_view> v
         result.status = weight.status();
         return result;
       }
-      if (result.status = CheckMemory(values.size(), most + payloads.size(), stamp.time);
-          !result.status.ok())
-        return result;
+      result.status = CheckMemory(values.size(), most + payloads.size(), stamp.time);
+      if (!result.status.ok()) return result;
       // Before anything else, so that a refused batch leaves no trace in windows or summaries.
       const absl::StatusOr<std::size_t> taken =
           TakeText(text_levels_ ? std::span<const std::string_view>(with_prefixes) : values, most);

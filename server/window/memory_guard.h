@@ -28,9 +28,9 @@ enum class MemoryWish {
 inline constexpr std::uint64_t kSmallStreamValues = std::uint64_t{1} << 16;
 
 /// The process is looked at now and then, not each time; what was wished for since counts as held,
-/// granted or not.
-/// Busy streams of many values do not ask: the rate at which values come bounds how many they are.
-/// With sliding windows those do not whose record of recent values is full. Thread: any.
+/// granted or not. Busy streams of many values do not ask: the rate at which values come bounds how
+/// many they are. With sliding windows those do not whose record of recent values is full. Thread:
+/// any.
 class MemoryGuard {
  public:
   /// Wishes of so many bytes from one look to the next, which costs microseconds.
@@ -54,7 +54,7 @@ class MemoryGuard {
       Look();
       wished = wished_.fetch_add(counted, std::memory_order_relaxed) + counted;
     }
-    return used() + wished <= Bound(wish);
+    return used() + wished <= limit_ - ShareOf(wish).kept;
   }
   /// What the process held at the last look.
   std::uint64_t used() const { return last_.load(std::memory_order_relaxed); }
@@ -67,26 +67,27 @@ class MemoryGuard {
 
   /// What a wish that is not admitted is answered; `what` is the beginning: "cannot create ...".
   absl::Status Refused(MemoryWish wish, std::string_view what) const {
-    std::string_view share = "streams of few values have 15/16";
-    if (wish == MemoryWish::kNewStream) share = "new streams have 7/8";
-    if (wish == MemoryWish::kQuietStream) share = "quiet streams have no more than all";
-    return WithRefusal(
-        absl::ResourceExhaustedError(Concat(what, ": the daemon holds ", used(), " bytes, and ",
-                                            share, " of limits.max_memory_bytes (", limit_, ")")),
-        Refusal::kMemoryLimit);
+    return WithRefusal(absl::ResourceExhaustedError(Concat(
+                           what, ": the daemon holds ", used(), " bytes, and ", ShareOf(wish).said,
+                           " of limits.max_memory_bytes (", limit_, ")")),
+                       Refusal::kMemoryLimit);
   }
 
  private:
-  std::uint64_t Bound(MemoryWish wish) const {
+  struct Share {
+    std::uint64_t kept;     // of the limit, from them
+    std::string_view said;  // of the rest
+  };
+  Share ShareOf(MemoryWish wish) const {
     switch (wish) {
       case MemoryWish::kNewStream:
-        return limit_ - limit_ / 8;
+        return {limit_ / 8, "new streams have 7/8"};
       case MemoryWish::kSmallStream:
-        return limit_ - limit_ / 16;
+        return {limit_ / 16, "streams of few values have 15/16"};
       case MemoryWish::kQuietStream:
         break;
     }
-    return limit_;
+    return {0, "quiet streams have no more than all"};
   }
 
   const std::uint64_t limit_ = 0;

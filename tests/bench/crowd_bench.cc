@@ -36,7 +36,7 @@
 namespace tidemark::bench {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};
+using test::kPatience;
 constexpr std::size_t kSmokeMembers = 50;
 constexpr int kSmokeTimeout = 2;  // seconds, as below
 // Seconds until somebody looks whether what is waited for has come.

@@ -82,12 +82,8 @@ void Crowd::Connect(Member& member) {
     // Fits any socket's buffer; a peer that has closed is seen by reading.
     (void)!send(member.fd, script_.first.data(), script_.first.size(), MSG_NOSIGNAL);
   }
-  if (script_.answer_bytes == 0) {
-    member.has_settled = true;
-    ++settled_;
-    ++arrived_;
-  }
   Watch(member, EPOLL_CTL_ADD);
+  if (script_.answer_bytes == 0) Settle(member);
 }
 
 // A deaf member that has settled is only told that its connection was reset.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -25,16 +24,6 @@ namespace tidemark::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> Folders() {
-  std::vector<fs::path> folders;
-  for (const auto& entry :
-       fs::directory_iterator(TIDEMARK_SOURCE_FOLDER "/tests/server/durability/golden")) {
-    if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
 
 std::uint64_t BigEndian(std::span<const std::uint8_t> bytes) {
   std::uint64_t number = 0;
@@ -199,17 +188,6 @@ Kept KeptAnswers(const fs::path& folder) {
   return kept;
 }
 
-// Line by line: the whole is long.
-void ExpectSame(const std::string& is, const std::string& was) {
-  std::istringstream is_lines(is), was_lines(was);
-  std::string one, other, stream;
-  while (std::getline(is_lines, one) && std::getline(was_lines, other)) {
-    if (!other.starts_with(' ')) stream = other;
-    EXPECT_EQ(one, other) << "of " << stream;
-  }
-  EXPECT_EQ(is.size(), was.size()) << "one has more streams";
-}
-
 // A batch of three, by the producer that the store knows, with that number: what it was answered.
 client::BatchAnswer SendNumbered(const TestDaemon& daemon, std::uint64_t number) {
   constexpr std::array<std::uint64_t, 2> kProducer = {0x7469646d61726b, 7};
@@ -259,7 +237,8 @@ void TakesNewValues(TestDaemon& daemon) {
 }
 
 TEST(GoldenStore, OfEveryVersionStartsAnswersAndGoesOn) {
-  const std::vector<fs::path> folders = Folders();
+  const std::vector<fs::path> folders =
+      testing::FoldersIn(TIDEMARK_SOURCE_FOLDER "/tests/server/durability/golden");
   ASSERT_GE(folders.size(), 4u);
   for (const fs::path& folder : folders) {
     SCOPED_TRACE(folder);
@@ -276,7 +255,7 @@ TEST(GoldenStore, OfEveryVersionStartsAnswersAndGoesOn) {
     std::string after;
     {
       TestDaemon daemon(flags);
-      ExpectSame(Answers(daemon), kept.answers);
+      testing::ExpectSameAnswers(Answers(daemon), kept.answers);
       EXPECT_EQ(daemon.Metric("tidemark_named_subscriptions"), kept.subscriptions);
       TakesNewValues(daemon);
       after = Answers(daemon);
@@ -285,12 +264,12 @@ TEST(GoldenStore, OfEveryVersionStartsAnswersAndGoesOn) {
     }
     {
       TestDaemon again(flags);
-      ExpectSame(Answers(again), after);
+      testing::ExpectSameAnswers(Answers(again), after);
       EXPECT_EQ(again.Metric("tidemark_named_subscriptions"), kept.subscriptions);
       // Every file is of today by now, or can still be read.
       EXPECT_EQ(SendNumbered(again, again.client().DescribeStream("numbered").count / 3).accepted,
                 3u);
-      ExpectSame(Answers(again), after);
+      testing::ExpectSameAnswers(Answers(again), after);
     }
     if (HasFailure()) return;
   }

@@ -132,6 +132,29 @@ TEST(GrpcConnectionsTest, WhatIsNoOpeningIsClosedAndCounted) {
   EXPECT_EQ(OwnConnection(daemon).Ask(), grpc::OK);
 }
 
+// In clear nobody waits.
+TEST(GrpcConnectionsTest, HandshakesBeginAtAPace) {
+  const AccessFixture fixture;
+  std::vector<std::string> flags = fixture.Flags("grpc");
+  flags.insert(flags.end(), {"--tls-grpc-handshakes-per-s", "1"});
+  TestDaemon daemon(flags);
+  const auto delayed = [&] {
+    return MetricIn(
+        Http(daemon.port("http"), "/metrics", "GET", AccessFixture::Token("query")).body,
+        "tidemark_grpc_handshakes_delayed_total");
+  };
+  Sockets sockets;
+  // Eight at once, and one or two while these are looked at.
+  for (int i = 0; i < 30; ++i) {
+    Connect(sockets, daemon).Send(std::string("\x16\x03\x01\x00\x02\x01\x00", 7));
+  }
+  EXPECT_TRUE(WaitUntil([&] { return delayed() > 10; })) << delayed();
+
+  TestDaemon clear({"--tls-grpc-handshakes-per-s", "1"});
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(Serves(Connect(sockets, clear)));
+  EXPECT_EQ(clear.Metric("tidemark_grpc_handshakes_delayed_total"), 0);
+}
+
 // Refused ones are closed before TLS, which would cost more than the refusal saves.
 TEST(GrpcConnectionsTest, OverTlsToo) {
   const AccessFixture fixture;

@@ -1,6 +1,6 @@
-// Runs a program under a filter of system calls as strict as a container's default one is without
-// capabilities, and stricter: what such a profile answers with EPERM ends the process here
-// (SIGSYS).
+// Runs a program under a filter that ends it (SIGSYS) at the system calls below: those which the
+// default profiles of container engines do not allow without capabilities, as far as a list by hand
+// has them. A profile lists what it allows, and answers the rest with EPERM.
 //
 //   e2e_seccomp_launcher PROGRAM [ARGUMENT...]
 //   e2e_seccomp_launcher --list        the calls that end it, one a line
@@ -100,6 +100,15 @@ void Of(Program& program, long number, const Program& rest) {
   program.insert(program.end(), rest.begin(), rest.end());
 }
 
+Program EndIfFirstArgument(int is, std::uint32_t value) {
+  Program program;
+  Load(program, kFirstArgument);
+  Add(program, is, value, 0, 1);
+  Return(program, SECCOMP_RET_KILL_PROCESS);
+  Return(program, SECCOMP_RET_ALLOW);
+  return program;
+}
+
 Program Filter() {
   Program program;
   Load(program, offsetof(seccomp_data, arch));
@@ -119,19 +128,8 @@ Program Filter() {
   Return(not_there, SECCOMP_RET_ERRNO | ENOSYS);
   Of(program, SYS_clone3, not_there);
 
-  Program clone;
-  Load(clone, kFirstArgument);
-  Add(clone, kIfAny, kNamespaces, 0, 1);
-  Return(clone, SECCOMP_RET_KILL_PROCESS);
-  Return(clone, SECCOMP_RET_ALLOW);
-  Of(program, SYS_clone, clone);
-
-  Program socket;
-  Load(socket, kFirstArgument);
-  Add(socket, kIfEqual, AF_VSOCK, 0, 1);
-  Return(socket, SECCOMP_RET_KILL_PROCESS);
-  Return(socket, SECCOMP_RET_ALLOW);
-  Of(program, SYS_socket, socket);
+  Of(program, SYS_clone, EndIfFirstArgument(kIfAny, kNamespaces));
+  Of(program, SYS_socket, EndIfFirstArgument(kIfEqual, AF_VSOCK));
 
   Program personality;
   Load(personality, kFirstArgument);

@@ -17,7 +17,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -283,29 +282,9 @@ void MakeCurrent() {
   WriteIfAbsent(GoldenFolder() / (version + "-snapshot.bytes"), Checksums(again.pipeline));
 }
 
-std::vector<fs::path> Folders() {
-  std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(GoldenFolder())) {
-    if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
-  return folders;
-}
-
-// Line by line: the whole is long.
-void ExpectSame(const std::string& is, const std::string& was) {
-  std::istringstream is_lines(is), was_lines(was);
-  std::string one, other, stream;
-  while (std::getline(is_lines, one) && std::getline(was_lines, other)) {
-    if (!other.starts_with(' ')) stream = other;
-    ASSERT_EQ(one, other) << "of " << stream;
-  }
-  EXPECT_EQ(is.size(), was.size()) << "one has more streams";
-}
-
 TEST(GoldenFolder, OfEveryVersionGivesItsAnswers) {
   if (WritesGolden()) MakeCurrent();
-  const std::vector<fs::path> folders = Folders();
+  const std::vector<fs::path> folders = testing::FoldersIn(GoldenFolder());
   ASSERT_GE(folders.size(), 2u);
   for (const fs::path& folder : folders) {
     SCOPED_TRACE(folder);
@@ -315,9 +294,10 @@ TEST(GoldenFolder, OfEveryVersionGivesItsAnswers) {
     ASSERT_TRUE(report.ok());
     EXPECT_TRUE(report->ok()) << report->faults.front();
     LoggedPipeline started(disk);
-    ExpectSame(Answers(started.pipeline()), Contents(folder.string() + ".answers"));
+    testing::ExpectSameAnswers(Answers(started.pipeline()), Contents(folder.string() + ".answers"));
     if (folder.filename().string().starts_with(Concat("v", store::kStoreVersion, "-"))) {
-      ExpectSame(Checksums(started.pipeline()), Contents(folder.string() + ".bytes"));
+      testing::ExpectSameAnswers(Checksums(started.pipeline()),
+                                 Contents(folder.string() + ".bytes"));
     }
     // Batches that were taken in are known.
     const StreamHandle numbered = started.pipeline().streams().Find("numbered").value();
