@@ -3,7 +3,7 @@
 //
 // gRPC 1.51 reads and times a connection that has not got so far, and begins a TLS session for it
 // (docs/measurements.md: what that costs another client). Here it costs a descriptor, some hundred
-// bytes and what it has sent, and the kernel wakes nobody for less than is missing (SO_RCVLOWAT).
+// bytes and what it has sent (server/access/opening.h).
 #ifndef TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
 #define TIDEMARK_SERVER_DAEMON_FIRST_BYTES_H_
 
@@ -12,26 +12,11 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <optional>
-#include <string_view>
 
+#include "server/access/opening.h"
 #include "server/ingest/clocks.h"
 
 namespace tidemark::server {
-
-enum class Opening {
-  kNothing,  ///< whatever comes, or nothing
-  kHttp2,    ///< the client's connection preface, RFC 9113, 3.4
-  kTls,      ///< a record of a handshake, RFC 8446, 5.1, or the first 4 KiB of it
-};
-
-/// How many first bytes are to be there before a connection goes on that began so, or, while
-/// `begun` tells too little, before it can be told; none if that is no such opening. Of `begun` the
-/// first 24 bytes tell.
-std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun);
-
-/// Whether the peer of a socket has closed it, or its half, or is gone.
-bool PeerSendsNoMore(int fd);
 
 /// Thread: one at a time, the executor's (a strand).
 class FirstBytes {
@@ -60,9 +45,6 @@ class FirstBytes {
  private:
   struct Waiting;
   using Place = std::list<std::shared_ptr<Waiting>>::iterator;
-  enum class State { kMissing, kWhole, kEnded };
-
-  State Look(Waiting& waiting) const;
   void WaitFor(const std::shared_ptr<Waiting>& waiting);
   /// Takes it out of the list.
   int Release(Waiting& waiting);

@@ -10,6 +10,7 @@
 #include <boost/beast/ssl.hpp>
 #include <cassert>
 #include <cctype>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "server/access/loopback.h"
+#include "server/access/opening.h"
 #include "server/telemetry/log.h"
 #include "server/threads/thread_role.h"
 
@@ -59,7 +61,20 @@ struct Shared {
   void Count(std::string_view path, int code) const {
     if (callbacks.count) callbacks.count(path, code);
   }
+  void TlsFailed() const {
+    if (callbacks.tls_failed) callbacks.tls_failed();
+  }
 };
+
+/// What is known of a peer by its address.
+Credentials CredentialsOf(const tcp::socket& socket) {
+  error_code error;
+  Credentials shown;
+  const auto peer = socket.remote_endpoint(error);
+  if (!error) shown.address = peer.address().to_string();
+  shown.loopback = IsLoopback(shown.address);
+  return shown;
+}
 
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
@@ -86,9 +101,10 @@ template <class Stream>
 class Connection : public std::enable_shared_from_this<Connection<Stream>> {
  public:
   template <class... Material>
-  Connection(tcp::socket socket, Shared& shared, Material... material)
+  Connection(tcp::socket socket, PeerShare place, Shared& shared, Material... material)
       : stream_(std::move(socket), std::move(material)...),
         shared_(shared),
+        place_(std::move(place)),
         buffer_(shared.options.max_header_bytes + kReadAheadBytes) {
     ++shared_.connections;
   }
@@ -96,28 +112,23 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// From what its peer may have; false: nothing is left, which is counted.
-  bool TakePlace() { return WhoAsks({}).Hold(PeerResource::kConnections, 1, place_).ok(); }
+  /// In clear.
+  void Begin() { Read(); }
 
-  /// Instead of Begin.
-  tcp::socket TakeSocket() { return stream_.lowest().release_socket(); }
-
-  void Begin() {
-    if constexpr (std::is_same_v<Stream, SecureStream>) {
-      stream_.lowest().expires_after(shared_.options.handshake_timeout);
-      stream_.stream.async_handshake(asio::ssl::stream_base::server,
-                                     [self = Self()](const error_code& error) {
-                                       if (!error && !self->TakePlace()) {
-                                         self->Refuse(kTooMany, "too many connections of one peer");
-                                       } else if (!error) {
-                                         self->Read();
-                                       } else if (self->shared_.callbacks.tls_failed) {
-                                         self->shared_.callbacks.tls_failed();
-                                       }
-                                     });
-    } else {
-      Read();
-    }
+  /// Over TLS, whose handshake ends before `deadline`.
+  void Begin(std::chrono::steady_clock::time_point deadline) {
+    stream_.lowest().expires_at(deadline);
+    stream_.stream.async_handshake(
+        asio::ssl::stream_base::server, [self = Self()](const error_code& error) {
+          if (error) {
+            self->shared_.TlsFailed();
+            // By its certificate it may be another peer than by its address.
+          } else if (self->WhoAsks({}).Hold(PeerResource::kConnections, 1, self->place_).ok()) {
+            self->Read();
+          } else {
+            self->Refuse(kTooMany, "too many connections of one peer");
+          }
+        });
   }
 
  private:
@@ -168,11 +179,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   }
 
   Caller WhoAsks(const http::request<http::string_body>& request) {
-    Credentials shown;
-    error_code error;
-    const auto peer = stream_.lowest().socket().remote_endpoint(error);
-    if (!error) shown.address = peer.address().to_string();
-    shown.loopback = IsLoopback(shown.address);
+    Credentials shown = CredentialsOf(stream_.lowest().socket());
     if (const auto count = request.count(http::field::authorization); count > 0) {
       const auto header = request[http::field::authorization];
       // More than one is as wrong as a wrong one.
@@ -251,6 +258,63 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   std::unique_ptr<std::array<char, 4096>> drained_;  // once it closes
 };
 
+/// A connection over TLS until its first record is whole.
+class Arrival : public std::enable_shared_from_this<Arrival> {
+ public:
+  Arrival(tcp::socket socket, PeerShare place, Shared& shared)
+      : socket_(std::move(socket)),
+        place_(std::move(place)),
+        shared_(shared),
+        timer_(socket_.get_executor()) {
+    ++shared_.connections;
+  }
+  ~Arrival() { --shared_.connections; }
+  Arrival(const Arrival&) = delete;
+  Arrival& operator=(const Arrival&) = delete;
+
+  void Begin() {
+    timer_.expires_after(shared_.options.handshake_timeout);
+    timer_.async_wait([self = shared_from_this()](const error_code& error) {
+      if (!error && self->socket_.is_open()) self->Fail();
+    });
+    Await();
+  }
+
+ private:
+  void Await() {
+    switch (opening_.Look(socket_.native_handle())) {
+      case OpeningLook::State::kMissing:
+        socket_.async_wait(tcp::socket::wait_read,
+                           [self = shared_from_this()](const error_code& error) {
+                             if (!error && self->socket_.is_open()) self->Await();
+                           });
+        return;
+      case OpeningLook::State::kWhole:
+        timer_.cancel();
+        std::make_shared<Connection<SecureStream>>(std::move(socket_), std::move(place_), shared_,
+                                                   shared_.options.tls->Get())
+            ->Begin(timer_.expiry());
+        return;
+      case OpeningLook::State::kEnded:
+        timer_.cancel();
+        Fail();
+        return;
+    }
+  }
+
+  void Fail() {
+    shared_.TlsFailed();
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  tcp::socket socket_;
+  PeerShare place_;  // one connection
+  Shared& shared_;
+  OpeningLook opening_{Opening::kTls};
+  asio::steady_timer timer_;
+};
+
 }  // namespace
 
 /// Members are destroyed from the last: the thread has ended by then, and the context, which holds
@@ -277,20 +341,15 @@ struct HttpServer::Running {
   }
 
   void Serve(tcp::socket socket) {
-    if (shared.options.tls != nullptr) {
-      Serve(std::make_shared<Connection<SecureStream>>(std::move(socket), shared,
-                                                       shared.options.tls->Get()));
+    PeerShare place;
+    Caller stranger(shared.options.guard, "http", CredentialsOf(socket));
+    if (!stranger.Hold(PeerResource::kConnections, 1, place).ok()) {  // which is counted
+      TurnAway(std::move(socket), kTooMany);
+    } else if (shared.options.tls != nullptr) {
+      std::make_shared<Arrival>(std::move(socket), std::move(place), shared)->Begin();
     } else {
-      Serve(std::make_shared<Connection<PlainStream>>(std::move(socket), shared));
-    }
-  }
-
-  template <class AnyConnection>
-  void Serve(const std::shared_ptr<AnyConnection>& connection) {
-    if (connection->TakePlace()) {
-      connection->Begin();
-    } else {
-      TurnAway(connection->TakeSocket(), kTooMany);
+      std::make_shared<Connection<PlainStream>>(std::move(socket), std::move(place), shared)
+          ->Begin();
     }
   }
 

@@ -88,10 +88,8 @@ void Connection::Start() {
       return;
     }
     if (self->state_ != State::kOpen) return;  // Stop was first
-    self->tls_ =
-        std::make_unique<TlsSocket>(self->context_.tls->Get(), self->socket_.native_handle());
     self->ArmHandshakeTimer();
-    self->Handshake();
+    self->AwaitOpening();
   });
 }
 
@@ -108,6 +106,30 @@ void Connection::ArmHandshakeTimer() {
       self->Finish();
     }
   });
+}
+
+void Connection::AwaitOpening() {
+  if (state_ == State::kClosed) return;
+  switch (opening_.Look(socket_.native_handle())) {
+    case OpeningLook::State::kMissing:
+      socket_.async_wait(asio::socket_base::wait_read,
+                         [self = shared_from_this()](const error_code& error) {
+                           if (!error) {
+                             self->AwaitOpening();
+                           } else {
+                             self->Close();
+                           }
+                         });
+      return;
+    case OpeningLook::State::kWhole:
+      tls_ = std::make_unique<TlsSocket>(context_.tls->Get(), socket_.native_handle());
+      Handshake();
+      return;
+    case OpeningLook::State::kEnded:
+      context_.handshakes_failed.Increment();
+      Close();
+      return;
+  }
 }
 
 void Connection::Handshake() {

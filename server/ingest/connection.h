@@ -1,7 +1,8 @@
 // One TCP connection of an ingest server: reading, pausing, writing, closing. What the bytes mean
 // is the derived class's.
 //
-//   (TLS: handshake, or kClosed when it fails or takes too long; nothing is parsed before its end)
+//   (TLS: handshake, which begins when its first record is whole (opening.h), or kClosed when it
+//   fails or takes too long; nothing is parsed before its end)
 //   kOpen ──► Parse says kClose, peer ended, Stop ──► kFlushing ──► kLingering ──► kClosed
 //     └────────────────── read or write failed, Abort, CloseIfReset ─────────────────┘
 //
@@ -43,6 +44,7 @@
 
 #include "absl/status/status.h"
 #include "server/access/guard.h"
+#include "server/access/opening.h"
 #include "server/access/tls_material.h"
 #include "server/ingest/clocks.h"
 #include "server/ingest/ingest_log.h"
@@ -157,6 +159,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class State { kOpen, kFlushing, kLingering, kClosed };
 
   void ArmHandshakeTimer();
+  void AwaitOpening();
   void Handshake();
   void OnSecured();
   void WaitReadable();
@@ -184,10 +187,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Of the strand.
   Caller caller_;
-  PeerShare place_;                 // one connection
-  PeerShare bytes_;                 // the read buffer
-  PeerShare kept_;                  // what the protocol keeps
-  std::unique_ptr<TlsSocket> tls_;  // null: no TLS
+  PeerShare place_;  // one connection
+  PeerShare bytes_;  // the read buffer
+  PeerShare kept_;   // what the protocol keeps
+  OpeningLook opening_{Opening::kTls};
+  std::unique_ptr<TlsSocket> tls_;  // null: no TLS, or it has not begun
   bool handshaking_;                // nothing is read or written but TLS's own
   State state_ = State::kOpen;
   ReadBuffer buffer_;

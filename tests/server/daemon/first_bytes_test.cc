@@ -12,7 +12,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,31 +33,6 @@ const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 std::string Record(std::size_t length) {
   return std::string("\x16\x03\x01") + static_cast<char>(length / 256) +
          static_cast<char>(length % 256) + std::string(length, 'x');
-}
-
-TEST(OpeningBytes, OfEachProtocol) {
-  const auto of = OpeningBytes;
-  EXPECT_EQ(of(Opening::kNothing, ""), 0U);
-  EXPECT_EQ(of(Opening::kHttp2, ""), 1U);
-  for (std::size_t i = 1; i <= kPreface.size(); ++i) {
-    EXPECT_EQ(of(Opening::kHttp2, kPreface.substr(0, i)), 24U);
-  }
-  EXPECT_EQ(of(Opening::kHttp2, kPreface + "more"), 24U);
-  EXPECT_EQ(of(Opening::kHttp2, "G"), std::nullopt);
-  EXPECT_EQ(of(Opening::kHttp2, "PRI * HTTP/1"), std::nullopt);
-  EXPECT_EQ(of(Opening::kTls, ""), 5U);
-  EXPECT_EQ(of(Opening::kTls, "P"), 5U);
-  EXPECT_EQ(of(Opening::kTls, "\x16\x03\x01\x02"), 5U);
-  EXPECT_EQ(of(Opening::kTls, Record(513)), 518U);
-  EXPECT_EQ(of(Opening::kTls, Record(1 << 14)), 4096U);
-  EXPECT_EQ(of(Opening::kTls, Record((1 << 14) + 1)), std::nullopt) << "longer than a record";
-  EXPECT_EQ(of(Opening::kTls, Record(0)), std::nullopt);
-  EXPECT_EQ(of(Opening::kTls, "PRI *"), std::nullopt);
-  for (const std::size_t wrong : {0, 1}) {  // its type, its version
-    std::string record = Record(513);
-    record[wrong] = 1;
-    EXPECT_EQ(of(Opening::kTls, record), std::nullopt);
-  }
 }
 
 class FirstBytesTest : public ::testing::Test {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/access/tls_material.h"
 #include "server/ingest/io_threads.h"
@@ -25,6 +26,7 @@
 #include "tests/support/certificates.h"
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/slow_tls_client.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/wait_until.h"
 
@@ -32,6 +34,7 @@ namespace tidemark::server {
 namespace {
 
 using test::RawSocket;
+using test::SlowTlsClient;
 using test::TestCertificate;
 using test::WaitUntil;
 
@@ -74,8 +77,8 @@ class TlsConnectionsTest : public testing::Test {
     EXPECT_TRUE(started.ok()) << started;
   }
 
-  std::shared_ptr<const TlsMaterial> Material() {
-    const TestCertificate own = TestCertificate::Authority("localhost");
+  std::shared_ptr<const TlsMaterial> Material(const std::string& name = "localhost") {
+    const TestCertificate own = TestCertificate::Authority(name);
     const auto loaded = LoadTls({.certificate = folder_.Write("cert.pem", own.certificate()),
                                  .key = folder_.Write("key.pem", own.key()),
                                  .client_ca = {}},
@@ -105,6 +108,19 @@ class TlsConnectionsTest : public testing::Test {
   IoThreads io_{1, "ingest"};
   std::unique_ptr<StatsdServer> server_;
 };
+
+// What a session takes is spent, and its certificate chosen, when the first record is whole.
+TEST_F(TlsConnectionsTest, BeginsWithItsFirstRecordWhole) {
+  SlowTlsClient slow(server_->port());
+  const std::string& hello = slow.hello();
+  ASSERT_TRUE(slow.socket().Send(hello.substr(0, hello.size() - 1)));
+  SlowTlsClient next(server_->port());  // once it is served the first was looked at
+  ASSERT_TRUE(next.socket().Send(next.hello()));
+  EXPECT_EQ(next.ServerNames(), std::vector<std::string>{"localhost"});
+  tls_.Set(Material("other"));
+  ASSERT_TRUE(slow.socket().Send(hello.substr(hello.size() - 1)));
+  EXPECT_EQ(slow.ServerNames(), std::vector<std::string>{"other"});
+}
 
 // Who waits for the rest by asking HasMore would ask over and over.
 TEST_F(TlsConnectionsTest, HalfARecordIsNothingToRead) {
