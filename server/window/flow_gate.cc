@@ -12,6 +12,7 @@ void FlowGate::Leave(std::uint64_t keys) {
 void FlowGate::WhenReady(std::function<void()> resume) {
   {
     const std::lock_guard lock(mutex_);
+    gone_.DropFrom(waiting_, [](const auto& one) { return IsGone(one); });
     waiting_.push_back(std::move(resume));
     anyone_waits_.store(true);
   }
@@ -24,11 +25,17 @@ void FlowGate::Close() {
   Ring();
 }
 
+std::size_t FlowGate::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 void FlowGate::Ring() {
   std::vector<std::function<void()>> ready;
   {
     const std::lock_guard lock(mutex_);
     ready.swap(waiting_);
+    gone_.Left(0);
     anyone_waits_.store(false);
   }
   for (const auto& resume : ready) resume();

@@ -4,10 +4,13 @@
 #define TIDEMARK_SERVER_WINDOW_FLOW_GATE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <vector>
+
+#include "server/window/call_back.h"
 
 namespace tidemark::server {
 
@@ -27,8 +30,13 @@ class FlowGate {
   /// Calls `resume` once: at once if there is room, else when the level has fallen to three
   /// quarters of the limit, or at Close. With the default limit and two sort workers a quarter is
   /// one window of the largest size. Half the limit would let the sorters run dry before a source
-  /// has filled the next window; at the limit itself a source would wake for next to nothing.
+  /// has filled the next window; at the limit itself a source would wake for next to nothing. Of
+  /// callers that may go first: an OfAsker (call_back.h), or what is kept for them grows while the
+  /// sorters are behind.
   void WhenReady(std::function<void()> resume);
+
+  /// How many wait, of whom some may have gone.
+  std::size_t waiting() const;
 
   /// From now on nothing is saturated and everyone who waits is called.
   void Close();
@@ -41,8 +49,9 @@ class FlowGate {
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<bool> closed_{false};
   std::atomic<bool> anyone_waits_{false};
-  std::mutex mutex_;
-  std::vector<std::function<void()>> waiting_;
+  mutable std::mutex mutex_;
+  std::vector<std::function<void()>> waiting_;  // guarded by mutex_, as the next
+  GoneAskers gone_;
 };
 
 }  // namespace tidemark::server

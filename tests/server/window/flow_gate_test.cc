@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <memory>
 #include <thread>
 #include <vector>
+
+#include "server/window/call_back.h"
 
 namespace tidemark::server {
 namespace {
@@ -44,6 +48,24 @@ TEST(FlowGate, CloseReleasesEveryone) {
   EXPECT_FALSE(gate.saturated());
   gate.WhenReady([&] { ++rung; });
   EXPECT_EQ(rung, 3);
+}
+
+// Calls that are cancelled while the sorters are behind.
+TEST(FlowGate, WhoHasGoneIsForgottenAndOthersAreCalled) {
+  FlowGate gate(1);
+  gate.Enter(10);
+  int rung = 0;
+  const auto stays = std::make_shared<int>(0);
+  gate.WhenReady(OfAsker<>{stays, [&] { ++rung; }});
+  gate.WhenReady([&] { ++rung; });
+  for (std::size_t i = 0; i < 10 * GoneAskers::kLeast; ++i) {
+    const auto goes = std::make_shared<int>(0);
+    gate.WhenReady(OfAsker<>{goes, [] {}});
+    ASSERT_LE(gate.waiting(), GoneAskers::kLeast);
+  }
+  gate.Leave(10);
+  EXPECT_EQ(rung, 2);
+  EXPECT_EQ(gate.waiting(), 0u);
 }
 
 TEST(FlowGate, NoWaiterIsLostUnderContention) {
