@@ -100,7 +100,8 @@ void CheckCut(const ByteReader& reader, const Cut<Key>* before, const Cut<Key>& 
   }
   const std::uint64_t elements =
       (cut.element ? 1 : 0) + (!before->element && !(adjacent && cut.element) ? 1 : 0);
-  if (high.count - before->at_most.low.count < elements) {
+  // Else the upper bound inside the gap, without its element, would be below the one before.
+  if (high.count - before->at_most.high.count < elements) {
     reader.Fail("has at " + name + " an element that is not counted");
   }
 }

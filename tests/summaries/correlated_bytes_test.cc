@@ -211,6 +211,27 @@ TEST(SerializedSumsMessages, AGapWithoutItsFirstElementIsRefused) {
   EXPECT_EQ(Refusal<std::uint32_t>(bytes), what + "an element that is not counted");
 }
 
+// The upper bound inside its gap would be below the one before it.
+TEST(SerializedSumsMessages, AnElementThatTheUpperBoundsLackIsRefused) {
+  CorrelatedSums<std::uint32_t> sums(0.1, SumType::kUint64);
+  std::vector<std::uint32_t> x{1, 2, 9};
+  x.insert(x.end(), 40, 10);
+  const std::vector<std::uint64_t> y(x.size(), 1);
+  sums.AddWindow(std::span<const std::uint32_t>(x), std::span<const std::uint64_t>(y));
+  std::string bytes = sums.Serialize();
+  constexpr std::size_t kWidthOfSecond = 59, kThirdCut = 62;
+  ASSERT_EQ(bytes[kWidthOfSecond], 0);
+  ASSERT_EQ(bytes[kThirdCut], 6 * 4 + 3);  // six keys on; an element, and the only one
+  bytes[kWidthOfSecond] = 1;               // two or three pairs up to 2, three up to 9
+  testing::FixChecksum(bytes);
+  EXPECT_EQ(Refusal<std::uint32_t>(bytes),
+            "serialized summary of correlated sums has at cut 2 an element that is not counted");
+  bytes[kThirdCut] = 6 * 4 + 2;  // perhaps not the only one
+  testing::FixChecksum(bytes);
+  EXPECT_EQ(Refusal<std::uint32_t>(bytes),
+            "serialized summary of correlated sums has at cut 2 an element that is not counted");
+}
+
 TEST(SerializedSumsMessages, ALieAboutTheGreatestYLeavesIntervals) {
   std::string bytes = Make<std::uint32_t, std::int64_t>(4, 0.05, 1).Serialize();
   bytes.replace(36, 8, bytes.substr(28, 8));  // the greatest y: the least one
