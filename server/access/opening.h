@@ -4,7 +4,8 @@
 // A TLS session takes 40 kB and more, and a thread that reads a byte of it from each of thousands
 // of peers has nothing of it (docs/measurements.md). A connection whose first bytes are not whole
 // costs its descriptor and what it has sent, in the kernel, which wakes nobody for less than is
-// missing (SO_RCVLOWAT).
+// missing (SO_RCVLOWAT). Who sends a whole record and stops has a session; what bounds those are
+// the limits of connections and the time that a handshake may take.
 #ifndef TIDEMARK_SERVER_ACCESS_OPENING_H_
 #define TIDEMARK_SERVER_ACCESS_OPENING_H_
 
@@ -28,7 +29,7 @@ std::optional<std::size_t> OpeningBytes(Opening opening, std::string_view begun)
 /// Whether the peer of a socket has closed it, or its half, or is gone.
 bool PeerSendsNoMore(int fd);
 
-/// Looks at what has come on one connected TCP socket, which does not block, and takes nothing.
+/// Looks at what has come on one connected TCP socket, without waiting, and leaves it there.
 /// Thread: one at a time.
 class OpeningLook {
  public:
@@ -39,8 +40,9 @@ class OpeningLook {
     kWhole,    ///< also: the kernel has woken for less again and again
     kEnded,    ///< it began otherwise, or its peer has closed before it was whole
   };
-  /// On kMissing the socket's low-water mark is what is missing, else the usual one. Who waits
-  /// edge-triggered begins to wait before this is called: what comes meanwhile must wake it.
+  /// On kMissing the socket's low-water mark is what there is to be, else the usual one. What came
+  /// since must wake who waits: a wait that looks whether the socket can be read, as poll and
+  /// Asio's async_wait do, may begin behind this; one for an edge alone begins before.
   State Look(int fd);
   /// The usual mark again: for who gives up before kWhole or kEnded.
   void Reset(int fd);

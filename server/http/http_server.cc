@@ -66,6 +66,28 @@ struct Shared {
   }
 };
 
+/// One of the connections that there may be, and of those that its peer may have.
+class Place {
+ public:
+  explicit Place(std::size_t& connections) : connections_(&connections) { ++*connections_; }
+  ~Place() {
+    if (connections_ != nullptr) --*connections_;
+  }
+  Place(Place&& other) noexcept
+      : connections_(std::exchange(other.connections_, nullptr)),
+        of_peer_(std::move(other.of_peer_)) {}
+  Place& operator=(Place&&) = delete;
+
+  /// Errors: the peer has all that one may have, which is counted.
+  absl::Status TakeAs(Caller caller) {
+    return caller.Hold(PeerResource::kConnections, 1, of_peer_);
+  }
+
+ private:
+  std::size_t* connections_;  // null: moved from
+  PeerShare of_peer_;
+};
+
 /// What is known of a peer by its address.
 Credentials CredentialsOf(const tcp::socket& socket) {
   error_code error;
@@ -101,14 +123,11 @@ template <class Stream>
 class Connection : public std::enable_shared_from_this<Connection<Stream>> {
  public:
   template <class... Material>
-  Connection(tcp::socket socket, PeerShare place, Shared& shared, Material... material)
+  Connection(tcp::socket socket, Place place, Shared& shared, Material... material)
       : stream_(std::move(socket), std::move(material)...),
         shared_(shared),
         place_(std::move(place)),
-        buffer_(shared.options.max_header_bytes + kReadAheadBytes) {
-    ++shared_.connections;
-  }
-  ~Connection() { --shared_.connections; }
+        buffer_(shared.options.max_header_bytes + kReadAheadBytes) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -118,17 +137,18 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   /// Over TLS, whose handshake ends before `deadline`.
   void Begin(std::chrono::steady_clock::time_point deadline) {
     stream_.lowest().expires_at(deadline);
-    stream_.stream.async_handshake(
-        asio::ssl::stream_base::server, [self = Self()](const error_code& error) {
-          if (error) {
-            self->shared_.TlsFailed();
-            // By its certificate it may be another peer than by its address.
-          } else if (self->WhoAsks({}).Hold(PeerResource::kConnections, 1, self->place_).ok()) {
-            self->Read();
-          } else {
-            self->Refuse(kTooMany, "too many connections of one peer");
-          }
-        });
+    stream_.stream.async_handshake(asio::ssl::stream_base::server,
+                                   [self = Self()](const error_code& error) {
+                                     if (error) {
+                                       self->shared_.TlsFailed();
+                                       // By its certificate it may be another peer than by its
+                                       // address.
+                                     } else if (self->place_.TakeAs(self->WhoAsks({})).ok()) {
+                                       self->Read();
+                                     } else {
+                                       self->Refuse(kTooMany, "too many connections of one peer");
+                                     }
+                                   });
   }
 
  private:
@@ -152,8 +172,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
       const std::string_view target(request.target().data(), request.target().size());
       Caller caller = WhoAsks(request);
       // A token may show who it is.
-      if (const absl::Status place = caller.Hold(PeerResource::kConnections, 1, place_);
-          !place.ok()) {
+      if (const absl::Status place = place_.TakeAs(caller); !place.ok()) {
         Refuse(kTooMany, std::string(place.message()));
         return;
       }
@@ -251,7 +270,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
 
   Stream stream_;
   Shared& shared_;
-  PeerShare place_;  // one connection
+  Place place_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
@@ -261,16 +280,11 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
 /// A connection over TLS until its first record is whole.
 class Arrival : public std::enable_shared_from_this<Arrival> {
  public:
-  Arrival(tcp::socket socket, PeerShare place, Shared& shared)
+  Arrival(tcp::socket socket, Place place, Shared& shared)
       : socket_(std::move(socket)),
         place_(std::move(place)),
         shared_(shared),
-        timer_(socket_.get_executor()) {
-    ++shared_.connections;
-  }
-  ~Arrival() { --shared_.connections; }
-  Arrival(const Arrival&) = delete;
-  Arrival& operator=(const Arrival&) = delete;
+        timer_(socket_.get_executor()) {}
 
   void Begin() {
     timer_.expires_after(shared_.options.handshake_timeout);
@@ -309,7 +323,7 @@ class Arrival : public std::enable_shared_from_this<Arrival> {
   }
 
   tcp::socket socket_;
-  PeerShare place_;  // one connection
+  Place place_;
   Shared& shared_;
   OpeningLook opening_{Opening::kTls};
   asio::steady_timer timer_;
@@ -341,9 +355,8 @@ struct HttpServer::Running {
   }
 
   void Serve(tcp::socket socket) {
-    PeerShare place;
-    Caller stranger(shared.options.guard, "http", CredentialsOf(socket));
-    if (!stranger.Hold(PeerResource::kConnections, 1, place).ok()) {  // which is counted
+    Place place(shared.connections);
+    if (!place.TakeAs(Caller(shared.options.guard, "http", CredentialsOf(socket))).ok()) {
       TurnAway(std::move(socket), kTooMany);
     } else if (shared.options.tls != nullptr) {
       std::make_shared<Arrival>(std::move(socket), std::move(place), shared)->Begin();

@@ -46,8 +46,7 @@ TEST(OpeningBytes, OfEachProtocol) {
   }
 }
 
-// Its low-water mark cannot be set, so that nothing but the looks end the wait.
-TEST(OpeningLook, IsPutUpWithEightTimes) {
+TEST(OpeningLook, PutsUpWithTooLittleEightTimes) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
   ASSERT_EQ(send(ends[1], "PRI", 3, MSG_NOSIGNAL), 3);

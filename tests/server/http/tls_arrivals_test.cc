@@ -103,18 +103,34 @@ TEST_F(TlsArrivalsTest, AnotherProtocolAndWhoGoesAreClosedAndCounted) {
   EXPECT_TRUE(WaitUntil([&] { return failed_ == 2; })) << failed_;
 }
 
+// One each, while it waits for its first record and behind it; and gives it back.
 TEST_F(TlsArrivalsTest, HaveAPlaceEach) {
-  Start({.max_connections = 2});
-  SlowTlsClient one(port()), two(port());
-  RawSocket three(port());
-  EXPECT_EQ(three.ReceiveAll(), "");
-  EXPECT_EQ(failed_, 0);
-  ASSERT_TRUE(one.socket().Send(one.hello()));
-  EXPECT_EQ(one.ServerNames(), std::vector<std::string>{"localhost"});
-  ASSERT_TRUE(two.socket().Send(two.hello()));
-  EXPECT_EQ(two.ServerNames(), std::vector<std::string>{"localhost"});
-  RawSocket four(port());
-  EXPECT_EQ(four.ReceiveAll(), "");
+  Start({.max_connections = 1});
+  const auto refused = [&] {
+    RawSocket one(port());
+    bool cleanly = false;
+    return one.ReceiveAll(&cleanly).empty() && cleanly;
+  };
+  const auto served = [&](SlowTlsClient& client) {
+    return client.socket().Send(client.hello()) &&
+           client.ServerNames() == std::vector<std::string>{"localhost"};
+  };
+  {
+    SlowTlsClient one(port());
+    EXPECT_TRUE(refused());
+    EXPECT_TRUE(served(one));
+    EXPECT_TRUE(refused());
+  }
+  // Of the one that has gone, and of those that end before they are whole.
+  EXPECT_TRUE(WaitUntil([&] {
+    SlowTlsClient next(port());
+    return served(next);
+  }));
+  { const RawSocket gone(port()); }
+  EXPECT_TRUE(WaitUntil([&] {
+    SlowTlsClient next(port());
+    return served(next);
+  }));
 }
 
 TEST_F(TlsArrivalsTest, EndWithTheServer) {

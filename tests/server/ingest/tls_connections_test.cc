@@ -122,6 +122,21 @@ TEST_F(TlsConnectionsTest, BeginsWithItsFirstRecordWhole) {
   EXPECT_EQ(slow.ServerNames(), std::vector<std::string>{"other"});
 }
 
+// As a client may cut it (RFC 8446, 5.1): the first record is whole long before the message is.
+TEST_F(TlsConnectionsTest, TakesAClientHelloInTwoRecords) {
+  SlowTlsClient client(server_->port());
+  const std::string& hello = client.hello();
+  constexpr std::size_t kHead = 5, kFirst = 10;
+  const auto record = [&](std::size_t begin, std::size_t end) {
+    const std::size_t size = end - begin;
+    return hello.substr(0, 3) + static_cast<char>(size / 256) + static_cast<char>(size % 256) +
+           hello.substr(begin, size);
+  };
+  ASSERT_TRUE(client.socket().Send(record(kHead, kHead + kFirst)));
+  ASSERT_TRUE(client.socket().Send(record(kHead + kFirst, hello.size())));
+  EXPECT_EQ(client.ServerNames(), std::vector<std::string>{"localhost"});
+}
+
 // Who waits for the rest by asking HasMore would ask over and over.
 TEST_F(TlsConnectionsTest, HalfARecordIsNothingToRead) {
   boost::asio::io_context io;
