@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -227,7 +228,7 @@ std::string EncodeSnapshotHeader(const SnapshotHeader& header) {
 absl::StatusOr<SnapshotHeader> DecodeSnapshotHeader(std::string_view bytes) {
   if (absl::Status status = CheckHeader(kSnapshotMagic, 0, bytes); !status.ok()) return status;
   const SnapshotHeader header{.number = GetU64(bytes, 16), .log_position = GetU64(bytes, 24)};
-  if (header.number > kNumberMax || header.log_position > kNumberMax) {
+  if (header.number > kNumberMax || header.log_position >= kNumberMax) {
     return absl::DataLossError("the header's numbers cannot be, though its checksum fits");
   }
   return header;
@@ -270,11 +271,13 @@ std::optional<RecordHeader> DecodeRecordHeader(std::string_view bytes, std::uint
   if (Checksum(bytes.substr(0, kRecordChecksumAt), log_id) != GetU64(bytes, kRecordChecksumAt)) {
     return std::nullopt;
   }
-  return RecordHeader{.body_checksum = GetU64(bytes, 0),
-                      .body_bytes = GetU32(bytes, 8),
-                      .kind = static_cast<RecordKind>(kind),
-                      .sequence = GetU64(bytes, 16),
-                      .durable_sequence = GetU64(bytes, 24)};
+  const RecordHeader header{.body_checksum = GetU64(bytes, 0),
+                            .body_bytes = GetU32(bytes, 8),
+                            .kind = static_cast<RecordKind>(kind),
+                            .sequence = GetU64(bytes, 16),
+                            .durable_sequence = GetU64(bytes, 24)};
+  if (std::max(header.sequence, header.durable_sequence) >= kNumberMax) return std::nullopt;
+  return header;
 }
 
 std::optional<std::string_view> RecordBody(std::string_view record, const RecordHeader& header,

@@ -35,8 +35,9 @@ static_assert(kRecordHeaderBytes % kRecordAlignment == 0);
 /// Largest body: a message of gRPC or framed TCP is 4 MiB by default; sixteen times that.
 inline constexpr std::size_t kBodyBytesMax = std::size_t{64} << 20;
 
-/// Largest number of a file, and of a record that a header names: what is counted from there does
-/// not overflow. A record each nanosecond takes 146 years to get there.
+/// Largest number of a file, and of the record that a segment begins with; those that there are
+/// have lower ones, so that a segment can begin behind each. A record each nanosecond takes 146
+/// years to get there.
 inline constexpr std::uint64_t kNumberMax = std::uint64_t{1} << 62;
 
 /// What a segment says of itself.
@@ -109,8 +110,9 @@ UnnumberedRecord MakeRecord(RecordKind kind, std::uint64_t log_id,
 /// Writes the header of `record`, whose sequence numbers are set, into its bytes.
 void NumberRecord(UnnumberedRecord& record, std::uint64_t log_id);
 
-/// The header at the beginning of `bytes`, if there is one whose checksum fits, whose kind is known
-/// and whose body is no longer than kBodyBytesMax. Says nothing of the body.
+/// The header at the beginning of `bytes`, if there is one whose checksum fits, whose kind is
+/// known, whose numbers are below kNumberMax and whose body is no longer than kBodyBytesMax. Says
+/// nothing of the body.
 std::optional<RecordHeader> DecodeRecordHeader(std::string_view bytes, std::uint64_t log_id);
 /// The body behind the header; nullopt if it is cut off or its checksum does not fit.
 std::optional<std::string_view> RecordBody(std::string_view record, const RecordHeader& header,

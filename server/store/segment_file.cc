@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace tidemark::store {
 namespace {
 
@@ -27,6 +29,11 @@ absl::StatusOr<std::unique_ptr<WritableFile>> CreateSegment(
     FileSystem& files, const std::string& folder, const SegmentHeader& header,
     std::span<const std::string_view> records) {
   const std::string path = SegmentPath(folder, header.number);
+  if (header.number > kNumberMax || header.first_sequence > kNumberMax) {
+    return absl::OutOfRangeError(
+        absl::StrCat(path, ": the numbers of its file and its first record, ",
+                     header.first_sequence, ", are to be at most ", kNumberMax));
+  }
   const std::string temporary = path + ".tmp";
   absl::StatusOr<std::unique_ptr<WritableFile>> file = files.Create(temporary);
   if (absl::IsAlreadyExists(file.status())) {  // left by a process that was interrupted

@@ -70,7 +70,7 @@ class SnapshotReader {
           return Damage(path_, at_, "there is more behind the end");
         }
         if (!body->empty()) log_reaches_ = GetU64(*body, 0);
-        if (log_reaches_ > kNumberMax) {
+        if (log_reaches_ >= kNumberMax) {
           return Damage(path_, offset, "it holds effects of a record that cannot be");
         }
         return false;

@@ -71,6 +71,20 @@ TEST(LogFormatTest, FieldsOfABatchComeBack) {
   EXPECT_EQ(BatchTexts(read), std::vector<std::string_view>(std::begin(texts), std::end(texts)));
 }
 
+// So that a segment can begin behind any record.
+TEST(LogFormatTest, NumbersOfRecordsHaveABound) {
+  const auto accepted = [](std::uint64_t sequence, std::uint64_t durable) {
+    UnnumberedRecord record = MakeRecord(RecordKind::kMark, 5, {});
+    record.header.sequence = sequence;
+    record.header.durable_sequence = durable;
+    NumberRecord(record, 5);
+    return DecodeRecordHeader(record.bytes, 5).has_value();
+  };
+  EXPECT_TRUE(accepted(kNumberMax - 1, kNumberMax - 1));
+  EXPECT_FALSE(accepted(kNumberMax, 0));
+  EXPECT_FALSE(accepted(1, kNumberMax));
+}
+
 TEST(LogFormatTest, BatchesThatContradictThemselves) {
   const auto code = [](Batch batch) { return EncodeEntry(batch, 0).status().code(); };
   Batch batch;
@@ -121,6 +135,13 @@ TEST(LogFormatTest, Headers) {
         SegmentHeader{4, 2, 0, 100, 5}, SegmentHeader{4, 2, 3, 100, 0},
         SegmentHeader{kNumberMax + 1, 2, 3, 100, 5}, SegmentHeader{4, UINT64_MAX, 3, 100, 5}}) {
     EXPECT_EQ(DecodeSegmentHeader(EncodeSegmentHeader(wrong)).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
+  const SnapshotHeader greatest{.number = kNumberMax, .log_position = kNumberMax - 1};
+  EXPECT_EQ(*DecodeSnapshotHeader(EncodeSnapshotHeader(greatest)), greatest);
+  for (const SnapshotHeader& wrong : {SnapshotHeader{.number = kNumberMax + 1, .log_position = 1},
+                                      SnapshotHeader{.number = 1, .log_position = kNumberMax}}) {
+    EXPECT_EQ(DecodeSnapshotHeader(EncodeSnapshotHeader(wrong)).status().code(),
               absl::StatusCode::kDataLoss);
   }
   std::string bytes = EncodeSegmentHeader(segment);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/store/segment_file.h"
 #include "server/store/store_dump.h"
 #include "tests/server/store/store_cases.h"
 #include "tests/summaries/cases.h"
@@ -43,6 +44,30 @@ TEST(StoreCheckTest, AStoreWithoutFaults) {
   ASSERT_TRUE(repair.ok());
   EXPECT_TRUE(repair->actions.empty());
   EXPECT_EQ(*disk.List(kFolder), *before);
+}
+
+// What a repair writes can be read also where no more numbers are left.
+TEST(StoreCheckTest, AtTheGreatestNumbers) {
+  FakeDisk disk;
+  WriteSnapshot(disk, 1, kNumberMax - 1);
+  const auto damaged = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(damaged.ok());
+  EXPECT_FALSE(damaged->ok()) << "there is no log";
+  ASSERT_TRUE(RepairStore(disk, kFolder).ok());
+  const auto repaired = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(repaired.ok());
+  EXPECT_TRUE(repaired->ok()) << repaired->faults[0];
+  EXPECT_EQ(repaired->log_position, kNumberMax - 1);
+  WriteSnapshot(disk, 2, kNumberMax);
+  const auto forged = VerifyStore(disk, kFolder);
+  ASSERT_TRUE(forged.ok());
+  EXPECT_FALSE(forged->ok());
+  EXPECT_EQ(forged->log_position, kNumberMax - 1);
+  EXPECT_EQ(CreateSegment(disk, kFolder,
+                          {.number = 9, .first_sequence = kNumberMax + 1, .log_id = kLogId}, {})
+                .status()
+                .code(),
+            absl::StatusCode::kOutOfRange);
 }
 
 TEST(StoreCheckTest, SaysOfEachFileWhatIsWhole) {
