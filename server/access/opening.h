@@ -2,9 +2,9 @@
 // record of a TLS handshake.
 //
 // A TLS session takes 40 kB and more, and a thread that reads a byte of it from each of thousands
-// of peers has nothing of it (docs/measurements.md). A connection whose first bytes are not whole
-// costs its descriptor and what it has sent, in the kernel, which wakes nobody for less than is
-// missing (SO_RCVLOWAT). Who sends a whole record and stops has a session; what bounds those are
+// of peers has nothing of it (docs/measurements.md). Of a connection whose first bytes are not
+// whole this keeps nothing: what it has sent lies in the kernel, which wakes nobody for less than
+// is missing (SO_RCVLOWAT). Who sends a whole record and stops has a session; what bounds those are
 // the limits of connections and the time that a handshake may take.
 #ifndef TIDEMARK_SERVER_ACCESS_OPENING_H_
 #define TIDEMARK_SERVER_ACCESS_OPENING_H_

@@ -216,8 +216,7 @@ struct GrpcAcceptor::Impl : std::enable_shared_from_this<Impl> {
     if (held.erase(fd) != 0) {  // of one that has gone: the number is this one's now
       metrics.grpc_connections().Set(static_cast<double>(held.size()));
     }
-    const bool loopback = IsLoopback(address);
-    Caller caller(options.guard, "grpc", {.loopback = loopback, .address = std::move(address)});
+    Caller caller(options.guard, "grpc", CredentialsAt(std::move(address)));
     // Of nothing yet: a refusal is counted, and is not to be before somebody has looked.
     PeerShare share;
     if (absl::Status none = caller.Hold(PeerResource::kConnections, 0, share); !none.ok()) {

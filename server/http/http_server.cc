@@ -79,7 +79,7 @@ class Place {
   Place& operator=(Place&&) = delete;
 
   /// Errors: the peer has all that one may have, which is counted.
-  absl::Status TakeAs(Caller caller) {
+  absl::Status TakeAs(Caller& caller) {
     return caller.Hold(PeerResource::kConnections, 1, of_peer_);
   }
 
@@ -91,11 +91,8 @@ class Place {
 /// What is known of a peer by its address.
 Credentials CredentialsOf(const tcp::socket& socket) {
   error_code error;
-  Credentials shown;
   const auto peer = socket.remote_endpoint(error);
-  if (!error) shown.address = peer.address().to_string();
-  shown.loopback = IsLoopback(shown.address);
-  return shown;
+  return CredentialsAt(error ? "" : peer.address().to_string());
 }
 
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
@@ -137,22 +134,26 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   /// Over TLS, whose handshake ends before `deadline`.
   void Begin(std::chrono::steady_clock::time_point deadline) {
     stream_.lowest().expires_at(deadline);
-    stream_.stream.async_handshake(asio::ssl::stream_base::server,
-                                   [self = Self()](const error_code& error) {
-                                     if (error) {
-                                       self->shared_.TlsFailed();
-                                       // By its certificate it may be another peer than by its
-                                       // address.
-                                     } else if (self->place_.TakeAs(self->WhoAsks({})).ok()) {
-                                       self->Read();
-                                     } else {
-                                       self->Refuse(kTooMany, "too many connections of one peer");
-                                     }
-                                   });
+    stream_.stream.async_handshake(
+        asio::ssl::stream_base::server,
+        [self = Self()](const error_code& error) { self->OnSecured(error); });
   }
 
  private:
   std::shared_ptr<Connection> Self() { return this->shared_from_this(); }
+
+  void OnSecured(const error_code& error) {
+    if (error) {
+      shared_.TlsFailed();
+      return;
+    }
+    Caller caller = WhoAsks({});  // by its certificate perhaps another peer than by its address
+    if (place_.TakeAs(caller).ok()) {
+      Read();
+    } else {
+      Refuse(kTooMany, "too many connections of one peer");
+    }
+  }
 
   void Read() {
     parser_.emplace();
@@ -356,7 +357,8 @@ struct HttpServer::Running {
 
   void Serve(tcp::socket socket) {
     Place place(shared.connections);
-    if (!place.TakeAs(Caller(shared.options.guard, "http", CredentialsOf(socket))).ok()) {
+    Caller stranger(shared.options.guard, "http", CredentialsOf(socket));
+    if (!place.TakeAs(stranger).ok()) {
       TurnAway(std::move(socket), kTooMany);
     } else if (shared.options.tls != nullptr) {
       std::make_shared<Arrival>(std::move(socket), std::move(place), shared)->Begin();

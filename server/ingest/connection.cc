@@ -49,11 +49,8 @@ bool IsReset(int descriptor) {
 // What is known of a peer by its address.
 Credentials CredentialsOf(const asio::ip::tcp::socket& socket) {
   error_code error;
-  Credentials shown;
   const auto peer = socket.remote_endpoint(error);
-  if (!error) shown.address = peer.address().to_string();
-  shown.loopback = IsLoopback(shown.address);
-  return shown;
+  return CredentialsAt(error ? "" : peer.address().to_string());
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ std::string SegmentPath(const std::string& folder, std::uint64_t number);
 /// Creates the segment with its header and these records, synced before it gets its name, which is
 /// synced, too. So a segment that supersedes another never does before it holds what it takes over.
 /// Errors: OUT_OF_RANGE for numbers above kNumberMax, which nobody would read again; the file
-/// system's; the file is then removed if that is possible, and if it is not it
-/// holds what it would have held.
+/// system's; the file is then removed if that is possible, and if it is not it holds what it would
+/// have held.
 absl::StatusOr<std::unique_ptr<WritableFile>> CreateSegment(
     FileSystem& files, const std::string& folder, const SegmentHeader& header,
     std::span<const std::string_view> records);

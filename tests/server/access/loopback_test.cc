@@ -15,5 +15,13 @@ TEST(LoopbackTest, AddressesOfThisMachineAndNoOthers) {
   }
 }
 
+TEST(LoopbackTest, WhatIsKnownOfACallerByItsAddress) {
+  EXPECT_TRUE(CredentialsAt("::1").loopback);
+  const Credentials there = CredentialsAt("10.0.0.1");
+  EXPECT_FALSE(there.loopback);
+  EXPECT_EQ(there.address, "10.0.0.1");
+  EXPECT_FALSE(CredentialsAt("").loopback);
+}
+
 }  // namespace
 }  // namespace tidemark::server

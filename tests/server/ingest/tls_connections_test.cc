@@ -12,7 +12,6 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <cstddef>
-#include <ctime>
 #include <latch>
 #include <memory>
 #include <optional>
@@ -23,11 +22,10 @@
 #include "server/ingest/io_threads.h"
 #include "server/ingest/statsd_server.h"
 #include "server/ingest/tls_socket.h"
-#include "tests/support/certificates.h"
 #include "tests/support/fake_sink.h"
 #include "tests/support/raw_socket.h"
+#include "tests/support/self_signed_tls.h"
 #include "tests/support/slow_tls_client.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/support/wait_until.h"
 
 namespace tidemark::server {
@@ -35,10 +33,7 @@ namespace {
 
 using test::RawSocket;
 using test::SlowTlsClient;
-using test::TestCertificate;
 using test::WaitUntil;
-
-std::int64_t Now() { return std::time(nullptr) * std::int64_t{1'000'000}; }
 
 // TLS on a socket that the test can go on with by itself.
 class TlsPeer {
@@ -77,31 +72,23 @@ class TlsConnectionsTest : public testing::Test {
     EXPECT_TRUE(started.ok()) << started;
   }
 
-  std::shared_ptr<const TlsMaterial> Material(const std::string& name = "localhost") {
-    const TestCertificate own = TestCertificate::Authority(name);
-    const auto loaded = LoadTls({.certificate = folder_.Write("cert.pem", own.certificate()),
-                                 .key = folder_.Write("key.pem", own.key()),
-                                 .client_ca = {}},
-                                Now());
-    EXPECT_TRUE(loaded.ok()) << loaded.status();
-    return loaded.value_or(nullptr);
-  }
-
   // Runs `what` while the server's only thread stands still, so that it finds all of it at once.
   void WhileItStandsStill(const auto& what) {
-    std::latch stands(1);
-    std::latch go_on(1);
-    boost::asio::post(io_.io(), [&] {
-      stands.count_down();
-      go_on.wait();
+    struct Latches {
+      std::latch stands{1}, go_on{1};
+    };
+    // The thread may look at them for a moment longer than this call lasts.
+    const auto latches = std::make_shared<Latches>();
+    boost::asio::post(io_.io(), [latches] {
+      latches->stands.count_down();
+      latches->go_on.wait();
     });
-    stands.wait();
+    latches->stands.wait();
     what();
-    go_on.count_down();
+    latches->go_on.count_down();
   }
 
-  test::TemporaryFolder folder_;
-  TlsHolder tls_{Material()};
+  TlsHolder tls_{test::SelfSignedTls("localhost")};
   FakeSink sink_;
   Metrics metrics_{"test"};
   const Clocks clocks_{[] { return RecordedTime{1'000'000}; }, [] { return RecordedTime{0}; }};
@@ -117,7 +104,7 @@ TEST_F(TlsConnectionsTest, BeginsWithItsFirstRecordWhole) {
   SlowTlsClient next(server_->port());  // once it is served the first was looked at
   ASSERT_TRUE(next.socket().Send(next.hello()));
   EXPECT_EQ(next.ServerNames(), std::vector<std::string>{"localhost"});
-  tls_.Set(Material("other"));
+  tls_.Set(test::SelfSignedTls("other"));
   ASSERT_TRUE(slow.socket().Send(hello.substr(hello.size() - 1)));
   EXPECT_EQ(slow.ServerNames(), std::vector<std::string>{"other"});
 }
