@@ -82,7 +82,9 @@ TEST_F(TimeWindowTest, AnswersHoldWhereverTheBorderLies) {
         refused = error.what();
       }
       const Clock::time_point after = Clock::now() - scope.last_time + microseconds(1);
-      const auto [sure, possible] = FirstAfter(before, after);
+      const auto surely_and_perhaps = FirstAfter(before, after);
+      const std::uint64_t sure = surely_and_perhaps.first;
+      const std::uint64_t possible = surely_and_perhaps.second;
       SCOPED_TRACE(testing::Message() << "part " << part << ", question " << ask << ", from "
                                       << possible << " or at most " << sure << " of " << n_);
       // Fewest and most values that there may have been.

@@ -386,8 +386,8 @@ class MoodyGl final : public WindowSorter {
 // Whatever the threads' order, the clock and GL do, every window is sorted, and the counts say of
 // every request where it went.
 TEST(RoutedSorterProperty, EveryWindowIsSorted) {
-  const std::uint64_t seed = 20261122;
-  std::mt19937_64 seeds(seed);
+  constexpr std::uint64_t kSeed = 20261122;
+  std::mt19937_64 seeds(kSeed);
   for (int round = 0; round < 12; ++round) {
     std::mt19937_64 random(seeds());
     const bool fails = random() % 2 == 0;
@@ -400,7 +400,7 @@ TEST(RoutedSorterProperty, EveryWindowIsSorted) {
     constexpr std::size_t kThreads = 4, kRequests = 40;
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&sorter, own = std::mt19937_64(random()), seed, round]() mutable {
+      threads.emplace_back([&sorter, own = std::mt19937_64(random()), round]() mutable {
         for (std::size_t request = 0; request < kRequests; ++request) {
           std::vector<std::vector<std::uint32_t>> windows(1 + own() % kChannels);
           std::array<std::size_t, kChannels> lengths{};
@@ -410,7 +410,7 @@ TEST(RoutedSorterProperty, EveryWindowIsSorted) {
           }
           if (!sorter.SortsTogether(0, lengths)) windows.resize(1);
           ExpectSortsLikeStdSort<std::uint32_t>(
-              sorter, windows, "seed " + std::to_string(seed) + " round " + std::to_string(round));
+              sorter, windows, "seed " + std::to_string(kSeed) + " round " + std::to_string(round));
         }
       });
     }

@@ -139,13 +139,16 @@ std::string FaultOfAnswer(const std::vector<HierarchyItem<Key>>& items,
   if (sum > truth.n) fault << "more discounted than there is; ";
   const auto exact = truth.HeavyHitters(threshold);
   if (width == 0 && exact != reported) fault << "not the hierarchical heavy hitters; ";
-  for (const auto& [level, prefix] : exact) {
-    if (reported.contains({level, prefix})) continue;
+  for (const auto& heavy : exact) {
+    if (reported.contains(heavy)) continue;
     const bool taken = std::any_of(reported.begin(), reported.end(), [&](const auto& other) {
-      return other.first > level && truth.levels.Prefix(level, other.second) == prefix &&
+      return other.first > heavy.first &&
+             truth.levels.Prefix(heavy.first, other.second) == heavy.second &&
              !exact.contains(other);
     });
-    if (!taken) fault << "level " << level << " prefix " << Hex(prefix) << " is missing; ";
+    if (!taken) {
+      fault << "level " << heavy.first << " prefix " << Hex(heavy.second) << " is missing; ";
+    }
   }
   return fault.str();
 }

@@ -103,7 +103,6 @@ class ClockJumps {
  private:
   void Start() {
     live_ = std::make_unique<LoggedPipeline>(disk_);
-    std::optional<store::SnapshotHeader> newest;
     const auto chosen = store::NewestSnapshot(disk_, kLogFolder).value();
     snapshots_.emplace(disk_, kLogFolder, live_->pipeline(), &live_->log(), chosen.header,
                        chosen.highest_number);

@@ -258,6 +258,7 @@ TEST(MovingNames, OfStreamsThatWereDeletedBeforeTheList) {
     created("x");
     ASSERT_TRUE(pipeline.streams().Delete("x").ok());
   }
+  TestPipeline fresh(SmallWindows());  // outlives the snapshot, whose streams are its own
   LoadedSnapshot snapshot;
   snapshot.header = store::SnapshotHeader{.number = 1, .log_position = live.log().last_sequence()};
   snapshot.next_stream_id = live.log().next_stream_id();
@@ -273,7 +274,6 @@ TEST(MovingNames, OfStreamsThatWereDeletedBeforeTheList) {
   const std::string before = Kept(pipeline);
   ASSERT_TRUE(live.log().Stop().ok());
 
-  TestPipeline fresh(SmallWindows());
   fresh.pipeline.SetReplaying(true);
   snapshot.streams.emplace(
       7u, fresh.pipeline.streams().RestoreImage("x", stream->settings(), 7, image).value());

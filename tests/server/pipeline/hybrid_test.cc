@@ -113,7 +113,8 @@ TEST(Hybrid, IsInTheMetricsAndHasRoomToWork) {
   };
   const auto requests = [&] {
     std::uint64_t sum = 0;
-    for (const sort::RouteStats::Count& count : test.pipeline.routes().value().counts) {
+    const sort::RouteStats stats = test.pipeline.routes().value();
+    for (const sort::RouteStats::Count& count : stats.counts) {
       sum += count.requests;
     }
     return static_cast<double>(sum);

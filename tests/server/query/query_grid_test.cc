@@ -68,7 +68,8 @@ class GridStream {
       const auto batch = static_cast<std::size_t>(
           std::exp2(std::uniform_real_distribution<double>(0, 17)(random_)));
       // From standing still to as fast as a window of 2^18 in a few milliseconds.
-      time_ += static_cast<RecordedTime>(random_() % (random_() % 8 == 0 ? 400'000 : 2'000));
+      const std::uint64_t pause = random_() % 8 == 0 ? 400'000 : 2'000;
+      time_ += static_cast<RecordedTime>(random_() % pause);
       Append(values.subspan(taken_, std::min(batch, n - taken_)));
       if (testing::Test::HasFailure()) return;
       // Not after every batch: windows should pile up as well.
