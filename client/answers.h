@@ -59,11 +59,21 @@ struct StreamConfig {
   double epsilon() const { return HasRanks() ? quantile_epsilon : frequency_epsilon; }
 };
 
+/// What of the values that came for a stream n may not count, beside those that it refused one by
+/// one; since the daemon began. See proto/tidemark/v1/streams.proto.
+struct Losses {
+  /// Values of batches refused whole, each time that they came: n counts those that were sent again
+  /// and taken in. Over StatsD nobody was told.
+  std::uint64_t refused_whole = 0;
+  std::uint64_t dropped_datagrams = 0;  ///< of StatsD, unread, for whatever stream they were
+};
+
 struct StreamInfo {
   std::string name;
   StreamConfig config;
   std::uint64_t count = 0;    ///< values taken in
-  std::uint64_t refused = 0;  ///< values refused, not part of count
+  std::uint64_t refused = 0;  ///< values refused one by one, not part of count
+  Losses losses;              ///< what else may not be part of it
   std::uint64_t pending = 0;  ///< values of windows that are not summarised yet
   std::uint64_t window_capacity = 0;
   std::uint64_t window_fill = 0;
@@ -86,6 +96,7 @@ struct AnswerHeader {
   std::uint64_t n_uncertain = 0;
   /// Values that the stream refused one by one since it began; no answer covers them.
   std::uint64_t refused = 0;
+  Losses losses;  ///< what else n may not count
 };
 
 /// `value` is an element of the stream whose true rank lies in [rank_low, rank_high].
@@ -181,6 +192,7 @@ struct CompareAnswer {
   /// Of n_a and n_b, so many may have come before the scopes' times began.
   std::uint64_t n_uncertain_a = 0, n_uncertain_b = 0;
   std::uint64_t refused_a = 0, refused_b = 0;
+  Losses losses_a, losses_b;
   double distance_low = 0, distance_high = 0;
   Value value;  ///< where the shares differ by distance_low at least
   double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;

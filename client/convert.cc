@@ -9,6 +9,10 @@
 namespace tidemark::client {
 namespace {
 
+Losses FromProto(const v1::Losses& losses) {
+  return {losses.refused_whole(), losses.dropped_datagrams()};
+}
+
 template <typename Response>
 void SetHeader(const Response& response, AnswerHeader* out) {
   out->stream = response.stream();
@@ -16,6 +20,7 @@ void SetHeader(const Response& response, AnswerHeader* out) {
   out->epsilon = response.epsilon();
   out->n_uncertain = response.n_uncertain();
   out->refused = response.refused();
+  out->losses = FromProto(response.losses());
 }
 
 ItemCount FromProto(const v1::ItemCount& item) {
@@ -148,6 +153,7 @@ StreamInfo FromProto(const v1::Stream& stream) {
                          sliding.epsilon()};
   info.count = stream.count();
   info.refused = stream.refused();
+  info.losses = FromProto(stream.losses());
   info.pending = stream.pending();
   info.window_capacity = stream.window_capacity();
   info.window_fill = stream.window_fill();
@@ -260,6 +266,7 @@ SumsAnswer FromProto(const v1::SumsResponse& response) {
   out.n = response.n();
   out.epsilon = response.epsilon();
   out.refused = response.refused();
+  out.losses = FromProto(response.losses());
   for (const auto& a : response.answers()) {
     SumAnswer sum{
         FromProto(a.range()), a.count_low(), a.count_high(), a.sum_low(), a.sum_high(), {}, {}};
@@ -280,6 +287,8 @@ CompareAnswer FromProto(const v1::CompareResponse& response) {
   out.n_uncertain_b = response.n_uncertain_b();
   out.refused_a = response.refused_a();
   out.refused_b = response.refused_b();
+  out.losses_a = FromProto(response.losses_a());
+  out.losses_b = FromProto(response.losses_b());
   out.distance_low = response.distance_low();
   out.distance_high = response.distance_high();
   out.value = FromProto(response.value());
@@ -316,6 +325,7 @@ SpreadAnswer FromProto(const v1::SpreadResponse& response) {
   out.distinct_high = response.distinct_high();
   out.n_uncertain = response.n_uncertain();
   out.refused = response.refused();
+  out.losses = FromProto(response.losses());
   return out;
 }
 

@@ -11,12 +11,23 @@ namespace {
 // Every integer below this is a double.
 constexpr std::uint64_t kExactIntegers = std::uint64_t{1} << 53;
 
+// Those that there are.
+void AddLosses(const client::Losses& losses, const std::string& suffix, Json& out) {
+  if (losses.refused_whole != 0) {
+    out["refused_whole" + suffix] = IntegerToJson(losses.refused_whole);
+  }
+  if (losses.dropped_datagrams != 0) {
+    out["dropped_datagrams" + suffix] = IntegerToJson(losses.dropped_datagrams);
+  }
+}
+
 Json Header(const client::AnswerHeader& header) {
   Json out = {{"stream", header.stream},
               {"n", IntegerToJson(header.n)},
               {"epsilon", ToJson(header.epsilon)}};
   if (header.n_uncertain != 0) out["n_uncertain"] = IntegerToJson(header.n_uncertain);
   if (header.refused != 0) out["refused"] = IntegerToJson(header.refused);
+  AddLosses(header.losses, "", out);
   return out;
 }
 
@@ -191,6 +202,8 @@ Json ToJson(const client::CompareAnswer& answer) {
   if (answer.n_uncertain_b != 0) out["n_uncertain_b"] = IntegerToJson(answer.n_uncertain_b);
   if (answer.refused_a != 0) out["refused_a"] = IntegerToJson(answer.refused_a);
   if (answer.refused_b != 0) out["refused_b"] = IntegerToJson(answer.refused_b);
+  AddLosses(answer.losses_a, "_a", out);
+  AddLosses(answer.losses_b, "_b", out);
   return out;
 }
 
@@ -214,6 +227,7 @@ Json ToJson(const client::SpreadAnswer& answer) {
               {"distinct_high", IntegerToJson(answer.distinct_high)}};
   if (answer.n_uncertain != 0) out["n_uncertain"] = IntegerToJson(answer.n_uncertain);
   if (answer.refused != 0) out["refused"] = IntegerToJson(answer.refused);
+  AddLosses(answer.losses, "", out);
   return out;
 }
 
@@ -246,6 +260,8 @@ Json ToJson(const client::StreamInfo& stream) {
               {"n", IntegerToJson(stream.count)},
               {"frequency_epsilon", ToJson(stream.config.frequency_epsilon)},
               {"refused", IntegerToJson(stream.refused)},
+              {"refused_whole", IntegerToJson(stream.losses.refused_whole)},
+              {"dropped_datagrams", IntegerToJson(stream.losses.dropped_datagrams)},
               {"exact", stream.exact},
               {"pending", IntegerToJson(stream.pending)},
               {"window_capacity", IntegerToJson(stream.window_capacity)},

@@ -105,8 +105,7 @@ std::string Plot(const client::HistogramAnswer& answer, Bars bars, const Termina
     }
   }
   const std::size_t room = terminal.width > used + 2 ? terminal.width - used - 2 : 0;
-  return Printable(answer.stream) + ": n " + std::to_string(answer.n) + ", epsilon " +
-         ShowNumber(answer.epsilon) + "\n" + draw(std::max(room, kMinBarWidth));
+  return Heading(answer) + draw(std::max(room, kMinBarWidth));
 }
 
 }  // namespace tidemark::tool

@@ -18,11 +18,16 @@ std::string ShowCount(std::uint64_t n, std::uint64_t uncertain) {
   return (uncertain != 0 ? Show(n - uncertain) + " to " : std::string()) + Show(n);
 }
 
-std::string Heading(const client::AnswerHeader& header) {
-  return Printable(header.stream) + ": n " + ShowCount(header.n, header.n_uncertain) +
-         ", epsilon " + ShowNumber(header.epsilon) +
-         (header.refused != 0 ? ", " + Show(header.refused) + " more refused" : std::string()) +
-         "\n";
+// As the end of a line; "" if there are none.
+std::string ShowLosses(const client::Losses& losses) {
+  std::string out;
+  if (losses.refused_whole != 0) {
+    out += ", " + Show(losses.refused_whole) + " refused in batches";
+  }
+  if (losses.dropped_datagrams != 0) {
+    out += ", datagrams dropped unread: " + Show(losses.dropped_datagrams);
+  }
+  return out;
 }
 
 std::string ItemsTable(const std::vector<client::ItemCount>& items, std::uint64_t n) {
@@ -49,6 +54,13 @@ std::string ShowDuration(std::chrono::microseconds time) {
 }
 
 }  // namespace
+
+std::string Heading(const client::AnswerHeader& header) {
+  return Printable(header.stream) + ": n " + ShowCount(header.n, header.n_uncertain) +
+         ", epsilon " + ShowNumber(header.epsilon) +
+         (header.refused != 0 ? ", " + Show(header.refused) + " more refused" : std::string()) +
+         ShowLosses(header.losses) + "\n";
+}
 
 Table::Table(std::vector<std::string> heading, std::vector<bool> right) : right_(std::move(right)) {
   rows_.push_back(std::move(heading));
@@ -213,6 +225,16 @@ std::string ToText(const client::CompareAnswer& answer) {
   if (answer.refused_a != 0 || answer.refused_b != 0) {
     table.Add({"refused beside them", Show(answer.refused_a) + " and " + Show(answer.refused_b)});
   }
+  if (answer.losses_a.refused_whole != 0 || answer.losses_b.refused_whole != 0) {
+    table.Add({"refused in batches", Show(answer.losses_a.refused_whole) + " and " +
+                                         Show(answer.losses_b.refused_whole)});
+  }
+  // Of all streams: the later look has them all.
+  if (const std::uint64_t dropped =
+          std::max(answer.losses_a.dropped_datagrams, answer.losses_b.dropped_datagrams);
+      dropped != 0) {
+    table.Add({"datagrams dropped unread", Show(dropped)});
+  }
   table.Add(
       {"distance by chance (1 %)", "up to " + ShowBound(answer.chance_distance, Side::kHigh)});
   return table.ToString();
@@ -257,6 +279,8 @@ std::string ToText(const client::StreamInfo& s) {
   table.Add({"type", type});
   table.Add({"n", Show(s.count)});
   table.Add({"refused", Show(s.refused)});
+  table.Add({"refused in batches", Show(s.losses.refused_whole)});
+  table.Add({"datagrams dropped unread", Show(s.losses.dropped_datagrams)});
   table.Add({"answers", s.exact ? "exact" : "within epsilon"});
   if (s.config.HasRanks()) {
     table.Add({"epsilon, quantiles", ShowNumber(s.config.quantile_epsilon) + " (" +

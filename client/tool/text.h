@@ -27,6 +27,9 @@ class Table {
   std::vector<bool> right_;
 };
 
+/// The line that an answer begins with: its stream, how many values it covers and may not.
+std::string Heading(const client::AnswerHeader& header);
+
 std::string ToText(const client::QuantilesAnswer& answer);
 std::string ToText(const client::RanksAnswer& answer);
 std::string ToText(const client::HeavyHittersAnswer& answer);

@@ -179,11 +179,11 @@ bool StatsdBatcher::AddGroup(const StatsdLine& line, const StatsdGroup& group, R
       return true;
     case StatsdKind::kGauge: {
       GaugeCell* const cell = Gauge(entry);
-      bool kept = true;
+      std::uint64_t unknown = 0;
       ForEachNumber(group, [&](double value, std::string_view text) {
         if (text[0] == '+' || text[0] == '-') {
           if (cell == nullptr) {
-            kept = false;
+            ++unknown;
             return;
           }
           value = std::isnan(value) ? value : cell->Add(value);
@@ -192,11 +192,12 @@ bool StatsdBatcher::AddGroup(const StatsdLine& line, const StatsdGroup& group, R
         }
         Push(index, value);
       });
-      if (!kept) {
+      if (unknown > 0) {
         Refuse("gauge_limit", 1);
+        sink_.CountRefused(entry.stream, unknown);
         Warn("too many gauges to remember what this one is relative to", line.name, now);
       }
-      return kept;
+      return unknown == 0;
     }
     default:
       ForEachNumber(group, [&](double value, std::string_view) { Push(index, value); });
@@ -395,6 +396,7 @@ void StatsdBatcher::AppendTo(Entry& entry, std::size_t count, RecordedTime now,
   }
   if (!result.status.ok()) {
     Refuse(ReasonOf(result.status, Attempt::kBatch), count);
+    sink_.CountRefused(entry.stream, count);
     Warn(std::string(result.status.message()), entry.key, now);
     return;
   }

@@ -337,7 +337,7 @@ class FramedConnection final : public Connection {
         value_bytes == 0 ? 1 : std::max<std::uint64_t>(1, frame.payload.size() / value_bytes);
     if (frame.value_type != 0 && frame.value_type != ToWire(open->type).byte()) {
       const std::optional<wire::WireElement> carried = wire::ParseWireElement(frame.value_type);
-      RefuseBatch(frame, "type_mismatch", values,
+      RefuseBatch(*open, frame, "type_mismatch", values,
                   !carried ? absl::InvalidArgumentError(BadType(frame.value_type))
                            : absl::FailedPreconditionError(
                                  "carries " + wire::WireElementName(*carried) +
@@ -348,14 +348,14 @@ class FramedConnection final : public Connection {
     wire::PairParts parts{.payloads = {}, .values = frame.payload};
     std::string error;
     if (pairs && !wire::SplitPairs(frame.payload, ToWire(open->type).value, parts, error)) {
-      RefuseBatch(frame, "bad_value", values, absl::InvalidArgumentError(error));
+      RefuseBatch(*open, frame, "bad_value", values, absl::InvalidArgumentError(error));
       return;
     }
     BatchStamp stamp = now();
     if (frame.type == wire::FrameType::kSequencedBatch) {
       const absl::StatusOr<ProducerBatch> from = FromOf(frame);
       if (!from.ok()) {
-        RefuseBatch(frame, "unknown_producer", values, from.status());
+        RefuseBatch(*open, frame, "unknown_producer", values, from.status());
         return;
       }
       stamp.from = *from;
@@ -365,7 +365,7 @@ class FramedConnection final : public Connection {
     if (open->type.value == ValueType::kString) {
       items_.clear();
       if (!wire::DecodeStrings(parts.values, items_, error)) {
-        RefuseBatch(frame, "bad_frame", 1, absl::InvalidArgumentError(error));
+        RefuseBatch(*open, frame, "bad_frame", 1, absl::InvalidArgumentError(error));
         return;
       }
       items = std::max<std::size_t>(1, items_.size());
@@ -381,11 +381,11 @@ class FramedConnection final : public Connection {
       result = context().sink.AppendPacked(open->stream, parts.values, stamp);
     }
     if (!result.status.ok()) {
+      RefuseBatch(*open, frame, ReasonOf(result.status, Attempt::kBatch), items, result.status);
       if (absl::IsNotFound(result.status)) {  // deleted: let go of what it holds
         streams_.erase(frame.handle);
         last_ = nullptr;
       }
-      RefuseBatch(frame, ReasonOf(result.status, Attempt::kBatch), items, result.status);
       return;
     }
     if (result.duplicate) {
@@ -422,6 +422,12 @@ class FramedConnection final : public Connection {
     return ProducerBatch{*producer_, frame.batch_id};
   }
 
+  /// A batch that was meant for that stream.
+  void RefuseBatch(const OpenStream& open, const wire::ClientFrame& frame, std::string_view reason,
+                   std::uint64_t values, const absl::Status& status) {
+    context().sink.CountRefused(open.stream, values);
+    RefuseBatch(frame, reason, values, status);
+  }
   void RefuseBatch(const wire::ClientFrame& frame, std::string_view reason, std::uint64_t values,
                    const absl::Status& status) {
     Refuse(reason, values);

@@ -49,7 +49,8 @@ Pipeline::Pipeline(const PipelineOptions& options, sort::SorterSelection sorter,
                .merged =
                    [&metrics](std::chrono::duration<double> took) {
                      metrics.merge_seconds().Observe(took.count());
-                   }},
+                   },
+               .dropped_datagrams = [&metrics] { return metrics.Dropped(); }},
       registry_(options.stream_defaults, options.registry_limits, context_),
       gate_(PendingKeysMax(options, sorter)),
       idle_trims_max_(options.idle_trims_max),
@@ -131,6 +132,10 @@ AppendResult Pipeline::AppendStringPairs(const StreamHandle& stream,
   std::vector<Window> full;
   AppendResult result = stream->AppendStrings(values, payloads, stamp, full);
   return Dispatch(std::move(result), std::move(full));
+}
+
+void Pipeline::CountRefused(const StreamHandle& stream, std::uint64_t values) {
+  stream->CountRefusedWhole(values);
 }
 
 SorterInUse Pipeline::sorter_in_use() const {

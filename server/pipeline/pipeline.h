@@ -81,6 +81,7 @@ class Pipeline final : public IngestSink {
                                  std::span<const std::string_view> values,
                                  std::span<const std::byte> payloads,
                                  const BatchStamp& stamp) override;
+  void CountRefused(const StreamHandle& stream, std::uint64_t values) override;
   std::uint64_t deletions() const override { return registry_.deletions(); }
   /// By windows that are not summarized, or by batches that are not in the log.
   bool saturated() const override { return gate_.saturated() || LogBehind(); }

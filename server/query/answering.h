@@ -118,7 +118,7 @@ bool QuantilesTolerate(const SummarySnapshot<Key>& summaries, std::uint64_t /*op
 template <class Key>
 Coverage CoverageOf(const Stream& stream, const RecentView<Key>& recent) {
   return {recent.blocks.range.n_high(), recent.blocks.epsilon, recent.blocks.range.uncertain(),
-          stream.Refused()};
+          stream.Losses()};
 }
 
 template <class Key>
@@ -160,7 +160,7 @@ absl::StatusOr<Answer> QueryEngine::WithQuantiles(std::string_view name, const A
         const QuantileView<Key> quantiles(std::move(view->summaries.quantiles), view->open->keys(),
                                           view->unseen);
         return answer(quantiles, static_cast<const Stream&>(keyed),
-                      Coverage{quantiles.n(), quantiles.epsilon(), 0, keyed.Refused()});
+                      Coverage{quantiles.n(), quantiles.epsilon(), 0, keyed.Losses()});
       });
 }
 
@@ -197,15 +197,15 @@ absl::StatusOr<Answer> QueryEngine::WithItems(const KeyedStream<Key>& stream, co
     const View items =
         by_weight ? View(view->summaries.weights, keys, std::span<const std::uint64_t>(sums))
                   : View(view->summaries.frequencies, keys, view->unseen);
-    return answer(items, Coverage{items.n(), epsilon, 0, stream.Refused()});
+    return answer(items, Coverage{items.n(), epsilon, 0, stream.Losses()});
   } else if (by_weight) {
     std::vector<KeyWeight<Key>> open;
     if (view->open_payloads) open = WeightedItems(keys, *view->open_payloads);
     const auto items = FrequencyView<Key>::OfItems(view->summaries.weights, open, 0, epsilon);
-    return answer(items, Coverage{items.n(), epsilon, 0, stream.Refused()});
+    return answer(items, Coverage{items.n(), epsilon, 0, stream.Losses()});
   } else {
     const FrequencyView<Key> items(view->summaries.frequencies, keys, view->unseen, epsilon);
-    return answer(items, Coverage{items.n(), epsilon, 0, stream.Refused()});
+    return answer(items, Coverage{items.n(), epsilon, 0, stream.Losses()});
   }
 }
 

@@ -69,7 +69,7 @@ absl::StatusOr<PrefixesAnswer> OfAddresses(const KeyedStream<Address>& stream, c
   if (!view.ok()) return view.status();
   const auto answer = [&](const HierarchicalView<Address>& prefixes) {
     return AnswerOf(settings.type, prefixes,
-                    {prefixes.n(), settings.frequency_epsilon, 0, stream.Refused()}, support);
+                    {prefixes.n(), settings.frequency_epsilon, 0, stream.Losses()}, support);
   };
   const std::span<const Address> open = view->open->keys();
   if (!weights) return answer(HierarchicalView<Address>(view->summaries.hierarchy, open));
@@ -141,7 +141,7 @@ TextsAnswer OfTextHistory(const TextStream& stream, const ViewRule<std::uint64_t
         TextCounts::OfItems(view->summaries.text_levels[i], (*items)[i], 0, std::nullopt, open));
   }
   return OfLevels(stream, levels,
-                  {levels.front().n(), levels.front().epsilon(), 0, stream.Refused()}, support);
+                  {levels.front().n(), levels.front().epsilon(), 0, stream.Losses()}, support);
 }
 
 TextsAnswer OfRecentTexts(const TextStream& stream, const SlidingWidth& width,

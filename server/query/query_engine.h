@@ -30,8 +30,7 @@ struct Coverage {
   double epsilon = 0;
   /// Of the n, so many may lie outside of a window by time: its border is not known more exactly.
   std::uint64_t uncertain = 0;
-  /// Values that the stream refused one by one since it began.
-  std::uint64_t refused = 0;
+  StreamLosses losses;  ///< what n may not count
 };
 
 /// See proto/tidemark/v1/query.proto for what the bounds mean.

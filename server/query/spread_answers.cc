@@ -111,7 +111,7 @@ absl::StatusOr<SpreadAnswer> QueryEngine::Spread(std::string_view name,
         const QuantileView<Key> quantiles(view->summaries.quantiles, view->open->keys());
         return WithSums(keyed, *view, [&](const CorrelatedView<Key>& sums) {
           return AnswerOf<Key>(quantiles, keyed, ask,
-                               Coverage{quantiles.n(), quantiles.epsilon(), 0, keyed.Refused()},
+                               Coverage{quantiles.n(), quantiles.epsilon(), 0, keyed.Losses()},
                                question, &sums);
         });
       });

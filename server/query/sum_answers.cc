@@ -64,7 +64,7 @@ template <class Key>
 absl::StatusOr<SumsAnswer> AnswerOf(const CorrelatedView<Key>& sums, const Stream& stream,
                                     std::span<const PairRange> ranges) {
   const StreamSettings& settings = stream.settings();
-  SumsAnswer answer{{sums.n(), settings.quantile_epsilon, 0, stream.Refused()}, {}};
+  SumsAnswer answer{{sums.n(), settings.quantile_epsilon, 0, stream.Losses()}, {}};
   for (const PairRange& range : ranges) {
     const absl::StatusOr<SumRow> row = std::visit(Summing<Key>{sums, settings.type}, range);
     if (!row.ok()) return row.status();

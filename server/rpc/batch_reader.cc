@@ -242,7 +242,7 @@ AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
   AppendResult result;
   if (const std::uint64_t bytes = ValueBytes(batch) + PayloadBytesOf(batch).size();
       bytes > batch_bytes_max_) {
-    metrics_.Refused(Source::kGrpc, "frame_too_large").Increment(ValuesOf(batch));
+    CountRefused(batch, "frame_too_large");
     result.status = absl::ResourceExhaustedError(
         Concat("a batch of ", bytes, " bytes is too large; expected at most ", batch_bytes_max_));
     return result;
@@ -266,9 +266,17 @@ AppendResult BatchReader::Append(const v1::Batch& batch, RecordedTime time) {
       metrics_.Refused(Source::kGrpc, "nan").Increment(static_cast<double>(result.refused));
     }
   } else {
-    metrics_.Refused(Source::kGrpc, ReasonOf(result.status, what)).Increment(ValuesOf(batch));
+    CountRefused(batch, ReasonOf(result.status, what));
   }
   return result;
+}
+
+void BatchReader::CountRefused(const v1::Batch& batch, std::string_view reason) {
+  const auto values = ValuesOf(batch);
+  metrics_.Refused(Source::kGrpc, reason).Increment(values);
+  if (stream_ && (batch.stream().empty() || batch.stream() == name_)) {
+    sink_.CountRefused(stream_, static_cast<std::uint64_t>(values));
+  }
 }
 
 }  // namespace tidemark::server

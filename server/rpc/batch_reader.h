@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/access/guard.h"
@@ -33,6 +34,8 @@ class BatchReader {
  private:
   absl::Status SelectStream(const v1::Batch& batch, bool reopen, Attempt& what);
   AppendResult AppendValues(const v1::Batch& batch, const BatchStamp& stamp);
+  /// Of the stream, too, where it is known.
+  void CountRefused(const v1::Batch& batch, std::string_view reason);
 
   IngestSink& sink_;
   Metrics& metrics_;

@@ -30,12 +30,29 @@ std::string RetryDetails(const absl::Status& status) {
   return details.SerializeAsString();
 }
 
+/// Beside what was refused one by one.
+bool HasMore(const StreamLosses& losses) {
+  return losses.refused_whole != 0 || losses.dropped_datagrams != 0;
+}
+
+void ToProto(const StreamLosses& losses, v1::Losses& out) {
+  out.set_refused_whole(losses.refused_whole);
+  out.set_dropped_datagrams(losses.dropped_datagrams);
+}
+
+/// Into the fields of a message: `losses` stays unset where there are none.
+template <class Message>
+void SetLosses(const StreamLosses& losses, Message& out) {
+  out.set_refused(losses.refused);
+  if (HasMore(losses)) ToProto(losses, *out.mutable_losses());
+}
+
 template <class Response, class Answer>
 void SetCoverage(const std::string& stream, const Answer& answer, Response& out) {
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
   out.set_n_uncertain(answer.coverage.uncertain);
-  out.set_refused(answer.coverage.refused);
+  SetLosses(answer.coverage.losses, out);
   out.set_epsilon(answer.coverage.epsilon);
 }
 
@@ -259,7 +276,7 @@ void ToProto(const Stream& stream, v1::Stream& message) {
   message.set_name(stream.name());
   ToProto(stream.settings(), *message.mutable_config());
   message.set_count(stats.count);
-  message.set_refused(stats.refused);
+  SetLosses(stream.Losses(), message);
   message.set_pending(stats.pending);
   message.set_window_capacity(stats.window_capacity);
   message.set_window_fill(stats.window_fill);
@@ -335,7 +352,7 @@ void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsRespon
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
   out.set_epsilon(answer.coverage.epsilon);
-  out.set_refused(answer.coverage.refused);
+  SetLosses(answer.coverage.losses, out);
   for (const SumRow& row : answer.rows) {
     v1::SumAnswer* sum = out.add_answers();
     sum->set_count_low(row.count_low);
@@ -370,7 +387,7 @@ void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadRe
   out.set_distinct_low(answer.distinct_low);
   out.set_distinct_high(answer.distinct_high);
   out.set_n_uncertain(answer.coverage.uncertain);
-  out.set_refused(answer.coverage.refused);
+  SetLosses(answer.coverage.losses, out);
 }
 
 void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
@@ -391,8 +408,10 @@ void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {
   out.set_chance_distance(answer.chance_distance);
   out.set_n_uncertain_a(answer.a.uncertain);
   out.set_n_uncertain_b(answer.b.uncertain);
-  out.set_refused_a(answer.a.refused);
-  out.set_refused_b(answer.b.refused);
+  out.set_refused_a(answer.a.losses.refused);
+  out.set_refused_b(answer.b.losses.refused);
+  if (HasMore(answer.a.losses)) ToProto(answer.a.losses, *out.mutable_losses_a());
+  if (HasMore(answer.b.losses)) ToProto(answer.b.losses, *out.mutable_losses_b());
 }
 
 absl::StatusOr<PairRange> FromProto(const v1::SumRange& range) {

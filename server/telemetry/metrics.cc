@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <shared_mutex>
 #include <utility>
 #include <vector>
@@ -45,8 +46,15 @@ class LabelCache {
     return metric;
   }
 
+  /// Of the values of all that were made so far.
+  double Sum() const {
+    const std::shared_lock lock(mutex_);
+    return std::accumulate(metrics_.begin(), metrics_.end(), 0.0,
+                           [](double sum, const auto& made) { return sum + made.second->Value(); });
+  }
+
  private:
-  std::shared_mutex mutex_;
+  mutable std::shared_mutex mutex_;
   std::map<std::string, T*, std::less<>> metrics_;
 };
 
@@ -308,6 +316,12 @@ Counter& Metrics::Refused(Source source, std::string_view reason) {
 Counter& Metrics::Dropped(Source source, std::string_view reason) {
   return Families::BySource(families_->dropped, families_->dropped_by_reason, source, "reason",
                             reason);
+}
+
+std::uint64_t Metrics::Dropped() const {
+  double sum = 0;
+  for (const LabelCache<Counter>& by_reason : families_->dropped_by_reason) sum += by_reason.Sum();
+  return static_cast<std::uint64_t>(sum);
 }
 
 Counter& Metrics::StatsdLines(Source source, std::string_view kind) {

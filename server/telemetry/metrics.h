@@ -53,8 +53,8 @@ class Metrics {
 
   SourceMetrics& source(Source source);
 
-  /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused with an answer
-  /// or, from StatsD, counted here only. `reason` from a fixed set: nan (and where
+  /// tidemark_ingest_refused_total{source,reason}: values or lines that were refused, with an
+  /// answer to who sent them or, from StatsD, without. `reason` from a fixed set: nan (and where
   /// values are summed, infinite ones), bad_frame, frame_too_large, bad_line, bad_name, bad_utf8
   /// (an item's), type_mismatch, unknown_stream, stream_limit, text_limit, memory_limit, bad_value,
   /// item_too_large, gauge_limit, log_unavailable, unknown_producer, access, shutting_down, cut,
@@ -63,6 +63,8 @@ class Metrics {
   /// tidemark_ingest_dropped_total{source,reason}: datagrams lost: kernel_buffer, saturated,
   /// truncated.
   prometheus::Counter& Dropped(Source source, std::string_view reason);
+  /// All of them together.
+  std::uint64_t Dropped() const;
   /// tidemark_statsd_lines_total{source,kind}: counter, gauge, timer, histogram, distribution, set,
   /// event, service_check. Well-formed lines only; the others are in Refused.
   prometheus::Counter& StatsdLines(Source source, std::string_view kind);

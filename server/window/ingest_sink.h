@@ -183,6 +183,10 @@ class IngestSink {
                                          std::span<const std::byte> payloads,
                                          const BatchStamp& stamp) = 0;
 
+  /// Told of a batch of so many values that was meant for the stream and that nobody tries again
+  /// here: after a failed Append, or instead of one. Its answers say so.
+  virtual void CountRefused(const StreamHandle& /*stream*/, std::uint64_t /*values*/) {}
+
   /// Streams deleted so far: who keeps handles lets go of them when it changes.
   virtual std::uint64_t deletions() const { return 0; }
   /// The stages behind, or the log, are full: stop reading until WhenReady calls back.

@@ -184,7 +184,8 @@ std::string KeyedStream<Key>::SerializeSummaries() const {
 template <class Key>
 void KeyedStream<Key>::TrimStorage() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(active_, false)) {
+  if (active_) {
+    active_ = false;
     idle_trims_ = 0;
     return;
   }

@@ -63,9 +63,14 @@ std::string Describe(const StreamSettings& settings) {
   return text;
 }
 
-std::uint64_t Stream::Refused() const {
+StreamLosses Stream::Losses() const {
+  StreamLosses losses{
+      .refused = 0,
+      .refused_whole = refused_whole_.load(std::memory_order_relaxed),
+      .dropped_datagrams = context_.dropped_datagrams ? context_.dropped_datagrams() : 0};
   const std::lock_guard lock(mutex_);
-  return refused_;
+  losses.refused = refused_;
+  return losses;
 }
 
 absl::Status Stream::MarkDeleted() {

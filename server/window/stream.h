@@ -129,6 +129,8 @@ struct StreamContext {
   /// Told, for each window, how long it took to sample it and merge it into its summaries; by the
   /// thread that did it, without a lock. May be empty.
   std::function<void(std::chrono::duration<double>)> merged = nullptr;
+  /// Of StreamLosses; may be empty.
+  std::function<std::uint64_t()> dropped_datagrams = nullptr;
   /// Told what streams take in; null: nobody is. Set while no other thread uses a stream.
   StreamLog* log = nullptr;
   /// The log's last record when `log` was set: what was replayed is durable when that is.
@@ -136,6 +138,16 @@ struct StreamContext {
   /// What is taken in was taken in before, within the limits of then: limits that many streams
   /// share, and those of names and items, are not looked at. Set as `log` is.
   bool replaying = false;
+};
+
+/// What of what came for a stream, or may have, its n does not count.
+struct StreamLosses {
+  std::uint64_t refused = 0;  ///< values refused one by one, since it began
+  /// Values of batches refused whole, each time that one came, since the daemon began or the stream
+  /// did. Of one that was sent again n may count them.
+  std::uint64_t refused_whole = 0;
+  /// Datagrams of which nothing was read, of all streams together, since the daemon began.
+  std::uint64_t dropped_datagrams = 0;
 };
 
 struct StreamStats {
@@ -186,8 +198,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void Commit(Window window, const std::function<void(std::uint64_t)>& published) = 0;
 
   virtual StreamStats Stats() const = 0;
-  /// Values refused one by one so far.
-  std::uint64_t Refused() const;
+  StreamLosses Losses() const;
+  /// See IngestSink::CountRefused.
+  void CountRefusedWhole(std::uint64_t values) {
+    refused_whole_.fetch_add(values, std::memory_order_relaxed);
+  }
 
   /// Serialized summaries, sliding ones last, after every window under way is published:
   /// equal for equal batches and times. For comparisons; not a public format.
@@ -270,11 +285,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const StreamSettings settings_;
 
   mutable std::mutex mutex_;
+  // Guarded by mutex_, and in one word: there may be a million streams.
+  bool active_ : 1 = true;  // a batch came since TrimStorage, taken in or not; or it is new
+  bool deleted_ : 1 = false;
+  bool committing_ : 1 = false;        // a thread is inside the summaries
+  std::uint32_t idle_trims_ : 29 = 0;  // calls of TrimStorage since the last batch
+  // Not guarded; here because it is as small.
+  std::atomic<GridMemory> grid_memory_;
   // Guarded by mutex_.
-  bool active_ = true;  // a batch came since the last TrimStorage, taken in or not; or it is new
-  bool deleted_ = false;
-  bool committing_ = false;                     // a thread is inside the summaries
-  std::uint32_t idle_trims_ = 0;                // calls of TrimStorage since the last batch
   std::uint64_t refused_ = 0;                   // values refused one by one
   std::unique_ptr<StreamProducers> producers_;  // null: none has sent
   std::uint64_t last_logged_ = 0;               // its last record's number in the log
@@ -285,7 +303,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // mutex_ held. Of a record that is not of a batch.
   absl::StatusOr<std::uint64_t> Logged(absl::StatusOr<std::uint64_t> sequence);
 
-  std::atomic<GridMemory> grid_memory_;
+  std::atomic<std::uint64_t> refused_whole_ = 0;
 };
 
 /// Makes a stream whose key width follows from its type.

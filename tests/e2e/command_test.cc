@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -156,6 +157,8 @@ TEST_F(CommandTest, StreamsDescribeCreateDelete) {
                            "n",
                            "frequency_epsilon",
                            "refused",
+                           "refused_whole",
+                           "dropped_datagrams",
                            "exact",
                            "pending",
                            "window_capacity",
@@ -296,8 +299,17 @@ TEST_F(CommandTest, ServerFromTheEnvironmentAndNobodyThere) {
 
 // Whatever is asked, the answer says what it does not cover.
 TEST_F(CommandTest, EveryAnswerSaysWhatWasRefused) {
-  Ask({"create", "partial", "--sums", "--last", "100"});
+  Ask({"create", "partial", "--sums", "--last", "100", "--type", "float32"});
   Ask({"push", "partial"}, "1\nnan\n2\n-inf\n3\ninf\n");
+  SendUdp(daemon_->port("statsd"), "partial:1e300|ms");  // no float32
+  const auto dropped = [&] { return daemon_->Metric("tidemark_ingest_dropped_total"); };
+  daemon_->process().Signal(SIGSTOP);
+  for (int i = 0; i < 1500; ++i) SendUdp(daemon_->port("statsd"), std::string(60'000, 'x'));
+  daemon_->process().Signal(SIGCONT);
+  EXPECT_TRUE(WaitUntil([&] {
+    return dropped() > 0 &&
+           daemon_->Metric(R"(tidemark_ingest_refused_total{reason="bad_value"})") == 1;
+  }));
   for (const std::vector<std::string>& question :
        std::vector<std::vector<std::string>>{{"quantile", "partial", "0.5"},
                                              {"quantile", "partial", "0.5", "--last", "2"},
@@ -310,12 +322,27 @@ TEST_F(CommandTest, EveryAnswerSaysWhatWasRefused) {
                                              {"spread", "partial"}}) {
     const Json answer = Ask(question);
     EXPECT_EQ(answer["refused"], 3) << question[0] << ": " << answer;
+    EXPECT_EQ(answer["refused_whole"], 1) << question[0] << ": " << answer;
+    EXPECT_GT(answer.value("dropped_datagrams", 0), 0) << question[0] << ": " << answer;
+    const std::string heading = Tidemark(question).out;
+    EXPECT_NE(heading.find(", 3 more refused, 1 refused in batches, datagrams dropped unread: "),
+              std::string::npos)
+        << heading;
   }
-  const Json compared = Ask({"compare", "partial", "numbers"});
+  Ask({"create", "whole", "--type", "float32"});
+  Ask({"push", "whole"}, "1\n2\n");
+  const Json compared = Ask({"compare", "partial", "whole"});
   EXPECT_EQ(compared["refused_a"], 3) << compared;
   EXPECT_FALSE(compared.contains("refused_b")) << compared;
-  const Completed text = Tidemark({"quantile", "partial", "0.5"});
-  EXPECT_TRUE(text.out.starts_with("partial: n 3, epsilon 0.001, 3 more refused\n")) << text.out;
+  EXPECT_EQ(compared["refused_whole_a"], 1) << compared;
+  EXPECT_FALSE(compared.contains("refused_whole_b")) << compared;
+  EXPECT_GT(compared.value("dropped_datagrams_b", 0), 0) << compared;
+  const std::string text = Tidemark({"compare", "partial", "whole"}).out;
+  EXPECT_NE(text.find("refused in batches"), std::string::npos) << text;
+  EXPECT_NE(text.find("datagrams dropped unread"), std::string::npos) << text;
+  const Json described = Ask({"describe", "partial"});
+  EXPECT_EQ(described["refused_whole"], 1) << described;
+  EXPECT_GT(described.value("dropped_datagrams", 0), 0) << described;
 }
 
 TEST_F(CommandTest, Push) {

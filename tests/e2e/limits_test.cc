@@ -123,6 +123,13 @@ TEST(MemoryLimitTest, WhatIsThereIsReadBackAndTakesNoMore) {
   EXPECT_TRUE(WaitUntil([&] { return refused("statsd_tcp") == 300; }));
   EXPECT_EQ(daemon.client().DescribeStream("s").count, 101u);
   EXPECT_EQ(daemon.client().DescribeStream("s").refused, 0u);
+  EXPECT_EQ(daemon.client().DescribeStream("s").losses.refused_whole, 2300u);
+  const client::CompareAnswer itself = daemon.client().Compare("s", {}, "s", {}, 0.5);
+  EXPECT_EQ(itself.losses_a.refused_whole, 2300u);
+  EXPECT_EQ(itself.losses_b.refused_whole, 2300u);
+  const Completed asked = RunTidemark(daemon, {"quantile", "s", "0.5"});
+  EXPECT_TRUE(asked.out.starts_with("s: n 101, epsilon 0.001, 2300 refused in batches\n"))
+      << asked.out;
 }
 
 // A thousand times the size that is sent would be inflated before anybody asks who calls.

@@ -2,6 +2,7 @@
 // line: tests/server/ingest.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,40 @@ TEST_F(StatsdTest, WrongLinesAreCountedAndTheRestIsTaken) {
   SendUdp(daemon_.port("statsd"), "good:text|s\ngood:2|ms");
   ExpectCount("good", 2);
   EXPECT_EQ(refused("type_mismatch"), 1);
+}
+
+// Once each: the others of its datagram are taken in.
+TEST_F(StatsdTest, AnswersSayWhatTheirStreamsRefused) {
+  daemon_.client().CreateStream("whole", {.type = client::ValueType::kInt64});
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += i % 25 == 7 ? "whole:1.5|c\n" : "whole:1|c\n";
+  SendUdp(daemon_.port("statsd"), lines);
+  ExpectCount("whole", 96);
+  EXPECT_TRUE(WaitUntil(
+      [&] { return daemon_.client().Quantiles("whole", {0.5}).losses.refused_whole == 4; }));
+  EXPECT_EQ(Metric("tidemark_ingest_refused_total", R"(reason="bad_value")"), 4);
+  EXPECT_EQ(daemon_.client().DescribeStream("whole").losses.refused_whole, 4u);
+}
+
+// More than any buffer that the kernel may have granted.
+TEST_F(StatsdTest, AnswersSayWhatTheKernelDropped) {
+  SendUdp(daemon_.port("statsd"), "kept:1|ms");
+  ExpectCount("kept", 1);
+  daemon_.process().Signal(SIGSTOP);
+  for (int i = 0; i < 1500; ++i) SendUdp(daemon_.port("statsd"), std::string(60'000, 'x'));
+  daemon_.process().Signal(SIGCONT);
+  std::uint64_t dropped = 0;
+  EXPECT_TRUE(WaitUntil([&] {
+    dropped = daemon_.client().Quantiles("kept", {0.5}).losses.dropped_datagrams;
+    return dropped != 0;
+  }));
+  EXPECT_LE(dropped, 1500u);
+  const client::StreamInfo info = daemon_.client().DescribeStream("kept");
+  EXPECT_EQ(info.count, 1u);
+  EXPECT_EQ(info.losses.refused_whole, 0u) << "it is not known whose they were";
+  EXPECT_GE(info.losses.dropped_datagrams, dropped);
+  EXPECT_GE(Metric("tidemark_ingest_dropped_total", R"(reason="kernel_buffer")"),
+            static_cast<double>(dropped));
 }
 
 TEST_F(StatsdTest, ManyLinesOverTcp) {

@@ -353,6 +353,7 @@ TEST(Flood, OfItems) {
     return static_cast<std::uint64_t>(
         test::MetricIn(metrics, fmt::format("tidemark_ingest_refused_total{}", labels)));
   };
+  EXPECT_EQ(flooded.daemon().client().DescribeStream(kStream).losses.refused_whole, refused);
   EXPECT_EQ(counted(""), refused + busy.refused);
   EXPECT_EQ(counted(R"({source="tcp",reason="text_limit"})") +
                 counted(R"({source="tcp",reason="memory_limit"})"),

@@ -84,7 +84,8 @@ std::string Text(const Value& value) {
 }
 
 std::string Covered(const Coverage& coverage) {
-  return Concat("n ", coverage.n, " uncertain ", coverage.uncertain, " refused ", coverage.refused);
+  return Concat("n ", coverage.n, " uncertain ", coverage.uncertain, " refused ",
+                coverage.losses.refused);
 }
 
 // The answers to everything that can be asked of any stream; of what cannot be asked of this one,

@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "tests/support/pipeline_fixture.h"
 
@@ -35,6 +36,28 @@ TEST(QueryEngine, NanIsRefusedAndCounted) {
   EXPECT_EQ(answer->rows[1].rank_low, 2u);
   EXPECT_EQ(answer->rows[1].rank_high, 2u);
   EXPECT_EQ(test.pipeline.streams().Find("s").value()->Stats().refused, 3u);
+}
+
+// Since the daemon began: the stream's batches, and datagrams for whatever stream they were.
+TEST(QueryEngine, AnswersSayWhatTheyDoNotCover) {
+  TestPipeline test;
+  const std::vector<double> values = {1, 2, std::nan("")};
+  test.Append<double>("s", ValueType::kFloat64, values);
+  const StreamHandle stream = test.pipeline.streams().Find("s").value();
+  test.pipeline.CountRefused(stream, 5);
+  test.pipeline.CountRefused(stream, 2);
+  test.metrics.Dropped(Source::kStatsdUdp, "saturated").Increment(3);
+  test.metrics.Dropped(Source::kStatsdUdp, "kernel_buffer").Increment(5);
+  const QueryEngine engine(test.pipeline);
+  const auto expect = [](const auto& answer) {
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->coverage.losses.refused, 1u);
+    EXPECT_EQ(answer->coverage.losses.refused_whole, 7u);
+    EXPECT_EQ(answer->coverage.losses.dropped_datagrams, 8u);
+  };
+  expect(engine.Quantiles("s", std::vector<double>{0.5}, Soon()));
+  expect(engine.HeavyHitters("s", 0.5, 1, Soon()));
+  expect(engine.Spread("s", {}, Soon()));
 }
 
 TEST(QueryEngine, BoundedHistogramCountsEveryValueOnce) {
