@@ -368,6 +368,7 @@ TEST_F(AccessTest, AReloadHoldsForThoseWhoAreThereOrChangesNothing) {
   client::Client ingest(OptionsFor(daemon, fixture_, "ingest"));
   client::AcknowledgedPusher pusher = ingest.PushAcknowledged("prod.s", {});
   pusher.Write(std::vector<double>{1, 2, 3});
+  pusher.Flush();
   client::Client query(OptionsFor(daemon, fixture_, "query"));
   client::Watch watch =
       query.WatchQuantiles("prod.s", {0.5}, {.interval = std::chrono::microseconds(20'000)});
@@ -386,6 +387,7 @@ TEST_F(AccessTest, AReloadHoldsForThoseWhoAreThereOrChangesNothing) {
   EXPECT_EQ(Metric(daemon, "tidemark_config_reloads_total{result=\"failed\"}"), 2);
   ASSERT_TRUE(watch.Next().has_value());
   pusher.Write(std::vector<double>{4});
+  pusher.Flush();
 
   // Another certificate: new connections get it, and open ones stay.
   const TestCertificate other = TestCertificate::Authority("another authority");
@@ -394,6 +396,7 @@ TEST_F(AccessTest, AReloadHoldsForThoseWhoAreThereOrChangesNothing) {
   EXPECT_TRUE(reload("configuration reloaded"));
   ASSERT_TRUE(watch.Next().has_value());
   pusher.Write(std::vector<double>{5});
+  pusher.Flush();
   EXPECT_FALSE(TlsConnection(daemon.port("grpc"), fixture_.authority.certificate()).good());
   const TlsConnection fresh(daemon.port("grpc"), other.certificate());
   EXPECT_TRUE(fresh.good()) << fresh.error();
