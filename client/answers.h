@@ -192,7 +192,7 @@ struct CompareAnswer {
   /// Of n_a and n_b, so many may have come before the scopes' times began.
   std::uint64_t n_uncertain_a = 0, n_uncertain_b = 0;
   std::uint64_t refused_a = 0, refused_b = 0;
-  Losses losses_a, losses_b;
+  Losses losses_a, losses_b;  ///< as in AnswerHeader
   double distance_low = 0, distance_high = 0;
   Value value;  ///< where the shares differ by distance_low at least
   double share_a_low = 0, share_a_high = 0, share_b_low = 0, share_b_high = 0;

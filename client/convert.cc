@@ -305,9 +305,7 @@ CompareAnswer FromProto(const v1::CompareResponse& response) {
 
 SpreadAnswer FromProto(const v1::SpreadResponse& response) {
   SpreadAnswer out;
-  out.stream = response.stream();
-  out.n = response.n();
-  out.epsilon = response.epsilon();
+  SetHeader(response, &out);
   out.low_phi = response.low_phi();
   out.high_phi = response.high_phi();
   const auto interval = [](const v1::ValueInterval& from) {
@@ -323,9 +321,6 @@ SpreadAnswer FromProto(const v1::SpreadResponse& response) {
   out.trimmed_mean_high = response.trimmed_mean_high();
   out.distinct_low = response.distinct_low();
   out.distinct_high = response.distinct_high();
-  out.n_uncertain = response.n_uncertain();
-  out.refused = response.refused();
-  out.losses = FromProto(response.losses());
   return out;
 }
 

@@ -40,19 +40,13 @@ void ToProto(const StreamLosses& losses, v1::Losses& out) {
   out.set_dropped_datagrams(losses.dropped_datagrams);
 }
 
-/// Into the fields of a message: `losses` stays unset where there are none.
-template <class Message>
-void SetLosses(const StreamLosses& losses, Message& out) {
-  out.set_refused(losses.refused);
-  if (HasMore(losses)) ToProto(losses, *out.mutable_losses());
-}
-
 template <class Response, class Answer>
 void SetCoverage(const std::string& stream, const Answer& answer, Response& out) {
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
   out.set_n_uncertain(answer.coverage.uncertain);
-  SetLosses(answer.coverage.losses, out);
+  out.set_refused(answer.coverage.losses.refused);
+  if (HasMore(answer.coverage.losses)) ToProto(answer.coverage.losses, *out.mutable_losses());
   out.set_epsilon(answer.coverage.epsilon);
 }
 
@@ -276,7 +270,10 @@ void ToProto(const Stream& stream, v1::Stream& message) {
   message.set_name(stream.name());
   ToProto(stream.settings(), *message.mutable_config());
   message.set_count(stats.count);
-  SetLosses(stream.Losses(), message);
+  message.set_refused(stats.refused);
+  if (const StreamLosses losses = stream.Losses(); HasMore(losses)) {
+    ToProto(losses, *message.mutable_losses());
+  }
   message.set_pending(stats.pending);
   message.set_window_capacity(stats.window_capacity);
   message.set_window_fill(stats.window_fill);
@@ -352,7 +349,8 @@ void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsRespon
   out.set_stream(stream);
   out.set_n(answer.coverage.n);
   out.set_epsilon(answer.coverage.epsilon);
-  SetLosses(answer.coverage.losses, out);
+  out.set_refused(answer.coverage.losses.refused);
+  if (HasMore(answer.coverage.losses)) ToProto(answer.coverage.losses, *out.mutable_losses());
   for (const SumRow& row : answer.rows) {
     v1::SumAnswer* sum = out.add_answers();
     sum->set_count_low(row.count_low);
@@ -367,9 +365,7 @@ void ToProto(const std::string& stream, const SumsAnswer& answer, v1::SumsRespon
 }
 
 void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadResponse& out) {
-  out.set_stream(stream);
-  out.set_n(answer.coverage.n);
-  out.set_epsilon(answer.coverage.epsilon);
+  SetCoverage(stream, answer, out);
   out.set_low_phi(answer.question.low_phi);
   out.set_high_phi(answer.question.high_phi);
   const auto set = [](const std::pair<Value, Value>& from, v1::ValueInterval& to) {
@@ -386,8 +382,6 @@ void ToProto(const std::string& stream, const SpreadAnswer& answer, v1::SpreadRe
   out.set_trimmed_mean_high(answer.mean_high);
   out.set_distinct_low(answer.distinct_low);
   out.set_distinct_high(answer.distinct_high);
-  out.set_n_uncertain(answer.coverage.uncertain);
-  SetLosses(answer.coverage.losses, out);
 }
 
 void ToProto(const CompareAnswer& answer, v1::CompareResponse& out) {

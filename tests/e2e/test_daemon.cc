@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <random>
@@ -205,6 +206,12 @@ void SendUdp(std::uint16_t port, const std::string& datagram) {
   const ssize_t sent = sendto(fd, datagram.data(), datagram.size(), 0, &generic, sizeof generic);
   close(fd);
   if (sent != static_cast<ssize_t>(datagram.size())) throw std::runtime_error("datagram not sent");
+}
+
+void LoseDatagrams(TestDaemon& daemon) {
+  daemon.process().Signal(SIGSTOP);
+  for (int i = 0; i < kLostAtMost; ++i) SendUdp(daemon.port("statsd"), std::string(60'000, 'x'));
+  daemon.process().Signal(SIGCONT);
 }
 
 }  // namespace tidemark::test

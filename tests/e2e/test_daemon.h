@@ -106,6 +106,11 @@ std::string Numbered(std::string prefix, std::uint64_t number);
 /// One datagram to 127.0.0.1.
 void SendUdp(std::uint16_t port, const std::string& datagram);
 
+/// More StatsD datagrams than any buffer that the kernel may have granted has room for, while the
+/// daemon stands still: it loses some, and refuses a line of each of the others.
+void LoseDatagrams(TestDaemon& daemon);
+inline constexpr int kLostAtMost = 1500;
+
 }  // namespace tidemark::test
 
 #endif  // TIDEMARK_TESTS_E2E_TEST_DAEMON_H_

@@ -178,6 +178,8 @@ TEST_F(WrongInputTest, RefusedBatchesAndStreams) {
                "type_mismatch");
   ExpectGoesOn(Opened("x", static_cast<WireType>(77)), Code::kInvalidArgument, "77",
                "type_mismatch");
+  const auto lost = [] { return daemon_->client().DescribeStream("f64").losses.refused_whole; };
+  const std::uint64_t lost_before = lost();
   const std::string eight(8, '\0');
   std::string bytes = Opened("f64");
   wire::AppendBatch(bytes, 1, 1, WireType::kFloat32, Bytes(eight));
@@ -185,6 +187,7 @@ TEST_F(WrongInputTest, RefusedBatchesAndStreams) {
   bytes = Opened("f64");
   wire::AppendBatch(bytes, 1, 1, WireType::kFloat64, Bytes("12345"));
   ExpectGoesOn(bytes, Code::kInvalidArgument, "5", "bad_value");
+  EXPECT_EQ(lost() - lost_before, 2U);
   bytes = Opened("f64");
   wire::AppendBatch(bytes, 5, 1, WireType::kFloat64, Bytes(eight));
   ExpectGoesOn(bytes, Code::kNotFound, "5", "unknown_stream");
@@ -258,6 +261,8 @@ TEST_F(WrongCallTest, RefusedBatches) {
   ExpectRefused(Doubles("text", 1), grpc::FAILED_PRECONDITION, "string", "type_mismatch");
   ExpectRefused(Doubles("new\nline", 1), grpc::INVALID_ARGUMENT, "control", "bad_name");
   ExpectRefused(Doubles(std::string(600, 'n'), 1), grpc::INVALID_ARGUMENT, "600", "bad_name");
+  const auto lost = [] { return daemon_->client().DescribeStream("f64").losses.refused_whole; };
+  const std::uint64_t lost_before = lost();
   v1::Batch empty;
   empty.set_stream("f64");
   ExpectRefused(empty, grpc::INVALID_ARGUMENT, "values", "bad_value");
@@ -265,6 +270,7 @@ TEST_F(WrongCallTest, RefusedBatches) {
   packed.set_stream("f64");
   packed.set_packed("12345");
   ExpectRefused(packed, grpc::INVALID_ARGUMENT, "5", "bad_value");
+  EXPECT_EQ(lost() - lost_before, 2U);
   v1::Batch contradiction = Doubles("f64", 1);
   contradiction.set_type(v1::VALUE_TYPE_INT64);
   ExpectRefused(contradiction, grpc::INVALID_ARGUMENT, "int64", "type_mismatch");

@@ -39,6 +39,7 @@ class Stream {
   std::vector<std::size_t> batches;     // values of each accepted batch
   std::vector<RecordedTime> times;
   std::vector<ProducerBatch> froms;
+  std::uint64_t refused = 0;  // what CountRefused was told
 };
 
 /// Thread: any. Follows IngestSink's rules in short: a name is not empty, has at most 255 bytes, is
@@ -208,6 +209,14 @@ class FakeSink : public IngestSink {
   }
   bool WaitForWaiters(std::size_t count) {
     return WaitUntil([&] { return waiting_.size() >= count; });
+  }
+  void CountRefused(const StreamHandle& stream, std::uint64_t values) override {
+    const std::lock_guard lock(mutex_);
+    stream->refused += values;
+  }
+  std::uint64_t RefusedOf(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    return streams_.at(name)->refused;
   }
   std::vector<double> Numbers(const std::string& name) const {
     const std::lock_guard lock(mutex_);

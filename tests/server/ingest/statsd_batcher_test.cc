@@ -129,6 +129,8 @@ TEST_F(StatsdBatcherTest, GaugesBeyondTheLimitAreStillValuesButCannotMove) {
   batcher->Flush(time_);
   EXPECT_EQ(sink_.Numbers("g100"), (Values{7, 9}));
   EXPECT_EQ(Refused("gauge_limit"), 1);
+  EXPECT_EQ(sink_.RefusedOf("g100"), 1U);
+  EXPECT_EQ(sink_.RefusedOf("g99"), 0U);
   EXPECT_EQ(gauges_.size(), 100U);
 }
 
